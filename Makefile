@@ -38,7 +38,7 @@ CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
 # Ruff finds files in folders by their extension. The list names scripts without one.
-PYTHON_SOURCES := python reproduce scripts/crates scripts/man scripts/packages scripts/progress scripts/tables
+PYTHON_SOURCES := python reproduce scripts/api_reference.py scripts/crates scripts/man scripts/packages scripts/progress scripts/tables
 
 .PHONY: help
 help: ## List these targets
@@ -148,7 +148,7 @@ slo-parts:
 	@$(PYTHON) reproduce/leeward_reproduce/slo/real/parts.py
 
 .PHONY: test
-test: servers lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
+test: servers lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel test-oldest ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
@@ -270,6 +270,11 @@ test-images:
 test-wheel: wheel
 	@scripts/smoke
 
+.PHONY: test-oldest
+test-oldest: wheel
+	@mkdir -p target
+	@scripts/oldest 2>&1 | tee target/test-oldest.log
+
 .venv/.python: constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install pip maturin
@@ -290,11 +295,11 @@ EXTENSION := cargo rustc --release --locked --package leeward-bindings --lib
 
 .venv/.demo: .venv/.python pyproject.toml $(RUST_SOURCES)
 	$(EXTENSION) --no-default-features -- -C strip=symbols & \
-	$(BIN)/maturin develop --release --no-default-features && wait $$!
+	$(BIN)/maturin develop --release --no-default-features --extras plot && wait $$!
 	touch $@
 
 .venv/.native: .venv/.tools pyproject.toml reproduce/pyproject.toml $(RUST_SOURCES) target/.dashboard
 	$(EXTENSION) -- -C strip=symbols & \
-	$(BIN)/maturin develop --release --group tests && wait $$!
+	$(BIN)/maturin develop --release --extras analysis,plot --group tests && wait $$!
 	$(BIN)/pip install --no-deps --no-build-isolation --editable reproduce
 	touch $@

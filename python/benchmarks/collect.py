@@ -70,6 +70,7 @@ def run(rows: int, memory: str) -> list[dict[str, Any]]:
             for crate, name, *arguments in BENCHES
         ),
         [sys.executable, "python/benchmarks/fluid.py"],
+        [sys.executable, "python/benchmarks/policies.py"],
         [sys.executable, "python/benchmarks/hotspots.py", "--rows", str(rows), "--memory", memory],
     ]
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:

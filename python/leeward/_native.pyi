@@ -1,22 +1,32 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, final
 
 import pyarrow
 
+from leeward._arrays import Floats, Hosts, Ids, Ints, Mask
 from leeward._arrow import Table
+from leeward._display import Pictures
+from leeward._inputs import Document
+from leeward._policies import Started
 
 __all__ = [
+    "AppRequest",
+    "BlockRequest",
     "Cluster",
+    "EngineSession",
     "LabNetwork",
     "PacketRun",
     "PacketScenario",
+    "RequestBatch",
     "Run",
     "Scenario",
     "Scheduler",
     "SimulatedClock",
     "SloWorkloads",
     "Trace",
+    "View",
     "VolumeExperiment",
     "__version__",
     "app_file",
@@ -168,6 +178,397 @@ class Cluster:
     def describe(self) -> dict[str, Any]:
         """Numbers of hosts, racks, links and devices, as `leeward cluster show -o json` prints them."""
 
+    @property
+    def text(self) -> str:
+        """Text of its file; of a mapping, its JSON."""
+
+@final
+class View:
+    """The network as a policy may see it.
+
+    Arrays are read-only and stay valid after the call; the view does not. Hosts, racks and links are numbers
+    from 0, in the order of the cluster. Rates are in bit/s.
+    """
+
+    @property
+    def now_s(self) -> float:
+        """Time of the decision, in seconds since the start of the run."""
+
+    @property
+    def interval_s(self) -> float:
+        """Time between reports of telemetry, in seconds."""
+
+    @property
+    def hot_above(self) -> float:
+        """Utilization above which a link is hot."""
+
+    @property
+    def hosts(self) -> Ids:
+        """Numbers of all hosts, from 0 (int32)."""
+
+    @property
+    def racks(self) -> Ids:
+        """Numbers of all racks, from 0 (int32)."""
+
+    @property
+    def links(self) -> Ids:
+        """Numbers of all links, from 0 (int32)."""
+
+    @property
+    def rack_of(self) -> Ids:
+        """Rack of each host (int32)."""
+
+    @property
+    def pod_of(self) -> Ids:
+        """Pod of each rack, from 0; -1 in a cluster without pods (int32)."""
+
+    @property
+    def fault_domain_of(self) -> Ids:
+        """Fault domain of each host (int32)."""
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """Name of each host."""
+
+    @property
+    def rack_names(self) -> tuple[str, ...]:
+        """Name of each rack."""
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Name of each link."""
+
+    @property
+    def link_kinds(self) -> tuple[str, ...]:
+        """Kind of each link, as in `Cluster.resources`."""
+
+    @property
+    def ingress(self) -> Ids:
+        """Link into each host; -1 on a pipe mesh (int32)."""
+
+    @property
+    def egress(self) -> Ids:
+        """Link out of each host; -1 on a pipe mesh (int32)."""
+
+    @property
+    def downlink(self) -> Ids:
+        """Link into each rack; -1 on a mesh (int32)."""
+
+    @property
+    def uplink(self) -> Ids:
+        """Link out of each rack; -1 on a mesh (int32)."""
+
+    @property
+    def is_open(self) -> Mask:
+        """True for each host that is up, not draining and not full (bool)."""
+
+    @property
+    def free_bytes(self) -> Floats:
+        """Free storage of each host, in bytes; infinite without a limit (float64)."""
+
+    @property
+    def stored_bytes(self) -> Floats:
+        """Bytes stored on each host (float64)."""
+
+    @property
+    def free_cpus(self) -> Floats:
+        """Free processors of each host; infinite without a limit (float64)."""
+
+    @property
+    def free_memory_bytes(self) -> Floats:
+        """Free memory of each host, in bytes; infinite without a limit (float64)."""
+
+    @property
+    def disk_residual(self) -> Floats:
+        """Rate that the least busy disk of each host can still write, in bit/s (float64).
+
+        Infinite without disks, NaN if no disk has a known load.
+        """
+
+    @property
+    def residual_in(self) -> Floats:
+        """Rate left on the way from the core into each host, in bit/s: the least of its links (float64).
+
+        Zero where a load is unknown, NaN on a pipe mesh.
+        """
+
+    @property
+    def residual_out(self) -> Floats:
+        """Rate left on the way from each host to the core, in bit/s, as `residual_in` (float64)."""
+
+    @property
+    def utilization_in(self) -> Floats:
+        """Greatest utilization on the way from the core into each host (float64).
+
+        NaN where a load is unknown.
+        """
+
+    @property
+    def utilization_out(self) -> Floats:
+        """Greatest utilization on the way from each host to the core, as `utilization_in` (float64)."""
+
+    @property
+    def rack_residual_in(self) -> Floats:
+        """Rate left on the link into each rack, in bit/s (float64).
+
+        Zero where the load is unknown, NaN on a mesh.
+        """
+
+    @property
+    def rack_residual_out(self) -> Floats:
+        """Rate left on the link out of each rack, in bit/s, as `rack_residual_in` (float64)."""
+
+    @property
+    def rack_utilization_in(self) -> Floats:
+        """Utilization of the link into each rack (float64).
+
+        NaN where the load is unknown, and on a mesh.
+        """
+
+    @property
+    def rack_utilization_out(self) -> Floats:
+        """Utilization of the link out of each rack, as `rack_utilization_in` (float64)."""
+
+    @property
+    def link_capacity(self) -> Floats:
+        """Capacity of each link that the ledger assumes, in bit/s (float64)."""
+
+    @property
+    def link_measured(self) -> Floats:
+        """Measured load of each link, in bit/s; NaN where it is unknown (float64)."""
+
+    @property
+    def link_load(self) -> Floats:
+        """Load of each link, measured and placed, in bit/s (float64).
+
+        Placed load counts until telemetry shows it. NaN where the load is unknown.
+        """
+
+    @property
+    def link_residual(self) -> Floats:
+        """Rate left on each link for best-effort work, in bit/s; zero where the load is unknown (float64)."""
+
+    @property
+    def link_utilization(self) -> Floats:
+        """Load of each link over its capacity; NaN where the load is unknown (float64)."""
+
+    @property
+    def link_expected(self) -> Floats:
+        """Capacity that Sinbad's estimator expects on each link, in bit/s (float64).
+
+        NaN where the load is unknown.
+        """
+
+    @property
+    def link_share(self) -> Floats:
+        """Rate that one more flow would get on each link, in bit/s (float64; Choreo section 3.2)."""
+
+    @property
+    def link_hot(self) -> Mask:
+        """True for each link that was hot in its last windows (bool)."""
+
+    def eligible(self, request: BlockRequest | AppRequest, task: int = 0) -> Mask:
+        """True for each host that the constraints of a request allow (bool).
+
+        For an app, the constraints on one of its tasks count.
+        """
+
+    def path(self, source: int | str, destination: int | str) -> list[int]:
+        """Numbers of the links on the way between two hosts, racks or pods."""
+
+    def add(self, request: BlockRequest | AppRequest, hosts: Hosts) -> None:
+        """Adds the traffic of a request, placed on these hosts, to the what-if."""
+
+    def add_flow(
+        self, source: int | str, destination: int | str, size_bytes: int, flows: int = 1
+    ) -> None:
+        """Adds flows between two hosts, racks or pods to the what-if, of this number of bytes together."""
+
+    def add_rate(self, source: int | str, destination: int | str, rate_bps: float) -> None:
+        """Adds a stream between two hosts, racks or pods to the what-if, at a rate in bit/s."""
+
+    def without(self, request: BlockRequest | AppRequest) -> None:
+        """Takes the committed load of a request out of the what-if."""
+
+    def checkpoint(self) -> int:
+        """A number for the current state of the what-if, for `rollback`."""
+
+    def rollback(self, checkpoint: int) -> None:
+        """Returns the what-if to a state; later states no longer exist."""
+
+@final
+class BlockRequest:
+    """A block to write, or a stripe of coded chunks."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the request: `replicas`."""
+
+    @property
+    def id(self) -> int:
+        """Number of the request."""
+
+    @property
+    def seed(self) -> int:
+        """Seed for random choices: a function of the run's seed and of the request alone."""
+
+    @property
+    def file(self) -> int:
+        """Number of the file."""
+
+    @property
+    def size(self) -> int:
+        """Size of each copy or chunk, in bytes."""
+
+    @property
+    def count(self) -> int:
+        """Number of hosts to choose: of new copies, the writer's own included, or of missing chunks."""
+
+    @property
+    def replicas(self) -> int:
+        """The same number as `count`."""
+
+    @property
+    def parity(self) -> int | None:
+        """Number of parity chunks of a stripe; None for copies."""
+
+    @property
+    def fault_domains(self) -> int:
+        """Number of fault domains besides the first copy's that must hold a copy.
+
+        Of a stripe, number of fault domains that may be lost.
+        """
+
+    @property
+    def writer(self) -> int | None:
+        """Host that writes the block, by number; None for a writer outside the cluster."""
+
+    @property
+    def blocks_left(self) -> int:
+        """Blocks of the file still to write, this one included."""
+
+    @property
+    def existing(self) -> list[int]:
+        """Hosts that hold a copy or a chunk already, by number."""
+
+    @property
+    def preferred(self) -> list[int]:
+        """Hosts that the request prefers, by number, in their order."""
+
+    @property
+    def excluded(self) -> list[int]:
+        """Hosts that the request excludes, by number; `View.eligible` knows all constraints."""
+
+    @property
+    def storage(self) -> str | None:
+        """Type of storage that must hold the copies; None for any."""
+
+    @property
+    def max_imbalance(self) -> float | None:
+        """Greatest excess of a host's used share of storage over the average; None for any."""
+
+@final
+class RequestBatch:
+    """Blocks to place together."""
+
+    def __len__(self) -> int:
+        """Number of requests."""
+
+    def __getitem__(self, index: int) -> BlockRequest:
+        """One of the requests."""
+
+    @property
+    def seed(self) -> int:
+        """Seed for random choices of the whole batch."""
+
+    @property
+    def ids(self) -> Ints:
+        """Number of each request (int64)."""
+
+    @property
+    def sizes(self) -> Ints:
+        """Size of each copy or chunk, in bytes (int64)."""
+
+    @property
+    def counts(self) -> Ints:
+        """Number of hosts to choose for each request (int64)."""
+
+    @property
+    def writers(self) -> Ints:
+        """Writer of each request, by number; -1 for a writer outside the cluster (int64)."""
+
+@final
+class AppRequest:
+    """Tasks to place together: a task of a scheduler, or an app with traffic between its tasks."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the request: `tasks`."""
+
+    @property
+    def id(self) -> int:
+        """Number of the request."""
+
+    @property
+    def job(self) -> int:
+        """Number of the job of the tasks."""
+
+    @property
+    def seed(self) -> int:
+        """Seed for random choices: a function of the run's seed and of the request alone."""
+
+    @property
+    def count(self) -> int:
+        """Number of hosts to choose: one for each task."""
+
+    @property
+    def cpus(self) -> Floats:
+        """Processors of each task (float64)."""
+
+    @property
+    def memory_bytes(self) -> Floats:
+        """Memory of each task, in bytes (float64)."""
+
+    @property
+    def egress_mean_bps(self) -> Floats:
+        """Average rate of each task out of its rack, in bit/s (float64)."""
+
+    @property
+    def egress_peak_bps(self) -> Floats:
+        """Peak rate of each task out of its rack, in bit/s (float64)."""
+
+    @property
+    def ingress_mean_bps(self) -> Floats:
+        """Average rate of each task into its rack, in bit/s (float64)."""
+
+    @property
+    def ingress_peak_bps(self) -> Floats:
+        """Peak rate of each task into its rack, in bit/s (float64)."""
+
+    @property
+    def tolerant(self) -> Mask:
+        """True for each task that may be moved (bool)."""
+
+    @property
+    def transfers(self) -> list[Ints]:
+        """Transfers of all phases: sending task, receiving task, bytes and phase, each an array (int64)."""
+
+    @property
+    def matrix(self) -> Floats:
+        """Bytes from each task to each, in all phases together: an array of tasks by tasks (float64)."""
+
+    @property
+    def apart(self) -> str | None:
+        """Level at which the tasks are apart: `host`, `rack`, or None."""
+
+    @property
+    def goal(self) -> str:
+        """Goal that comes first: `time` or `cost`."""
+
+    @property
+    def excluded(self) -> list[int]:
+        """Hosts that the request excludes, by number; `View.eligible` knows all constraints."""
+
 @final
 class Scheduler:
     """A task policy without load information. Places one app at a time."""
@@ -182,6 +583,91 @@ class Scheduler:
         """Ends an app."""
 
 @final
+class EngineSession:
+    """An engine with its own clock; see `leeward.Session`."""
+
+    def __new__(
+        cls,
+        cluster: Cluster,
+        replicas: str,
+        tasks: str,
+        seed: int = 1,
+        explain: int = 0,
+        settings: str = "{}",
+        own_replicas: Callable[[int], Started] | None = None,
+        own_tasks: Callable[[int], Started] | None = None,
+    ) -> EngineSession:
+        """Starts at time 0, without placements. `settings` of the ledger are JSON."""
+
+    @property
+    def now_s(self) -> float:
+        """Current time of the session, in seconds from its start."""
+
+    @property
+    def interval_s(self) -> float:
+        """Time between reports, in seconds."""
+
+    @property
+    def placements(self) -> int:
+        """Number of placements that were not released."""
+
+    def advance(self, now_s: float) -> None:
+        """Moves the time forward."""
+
+    def report(self, loads: Table, since_s: float | None = None, until_s: float | None = None) -> int:
+        """Reports mean loads of links over a window, by default the interval after now.
+
+        Columns: `link`, `load_bps` (null: unknown). The time moves to the end of the window. Returns the
+        number of loads that did not count.
+        """
+
+    def set_host(self, host: str, up: bool | None = None, draining: bool | None = None) -> None:
+        """Marks a host as up or down, or as draining or not."""
+
+    def place_replicas(self, request: str) -> dict[str, Any]:
+        """Places the copies of a block, with the fields of a request as JSON, and commits the decision."""
+
+    def place_batch(
+        self, sizes: Ints, writers: Ints, replicas: int = 3, fault_domains: int | None = None
+    ) -> tuple[list[int], list[int], list[str]]:
+        """Places blocks together: `sizes` in bytes, and writers by number, -1 for one outside the cluster.
+
+        Returns the number of each placement, -1 for a refused block; a row of hosts for each; and the reasons
+        of refusals.
+        """
+
+    def commit_replicas(self, request: str, hosts: list[str]) -> tuple[int, list[str | None]]:
+        """Commits copies of a block on hosts that the caller chose.
+
+        Returns their number, and for each host the reason for which a policy would refuse it, or None.
+        """
+
+    def place_tasks(self, app: Document | None, constraints: str) -> dict[str, Any]:
+        """Places the tasks of an app with constraints as JSON, and commits the decision."""
+
+    def commit_tasks(
+        self, app: Document | None, constraints: str, hosts: list[str]
+    ) -> tuple[int, str, list[tuple[str, str | None]]]:
+        """Commits the tasks of an app on hosts that the caller chose, one for each task.
+
+        Returns their number, the name of the app, and for each task its name and the reason for which a
+        policy would refuse its host, or None.
+        """
+
+    def release(self, numbers: list[int], stored: bool = True) -> list[int]:
+        """Ends placements: their traffic leaves the ledger, and tasks leave their hosts.
+
+        With `stored` false, blocks are deleted. Returns the numbers that were not there.
+        """
+
+    def links(self) -> pyarrow.Table:
+        """All links now, with their loads.
+
+        Columns: `link`, `capacity_bps`, `load_bps` (null: unknown), `residual_bps`, `utilization` (null:
+        unknown).
+        """
+
+@final
 class Scenario:
     """A scenario file, read and validated: a cluster, workloads, events and policies."""
 
@@ -191,9 +677,25 @@ class Scenario:
 
     @staticmethod
     def from_text(
-        text: str, base: str | PathLike[str], data: str | PathLike[str] | None = None, name: str = "<text>"
+        text: str,
+        base: str | PathLike[str],
+        data: str | PathLike[str] | None = None,
+        name: str = "<text>",
+        cluster: Cluster | None = None,
+        tables: dict[str, pyarrow.Table] = ...,
     ) -> Scenario:
-        """Reads a scenario from text; other files are looked up from the folder `base`."""
+        """Reads a scenario from text; other files are looked up from the folder `base`.
+
+        `cluster` takes the place of the cluster file. A workload reads the table `NAME` of `tables` by the
+        file `table:NAME`.
+        """
+
+    def _parts(self) -> tuple[str, Path, Path | None, str, Cluster, dict[str, pyarrow.Table]]:
+        """Arguments of `from_text` that make it again."""
+
+    @property
+    def text(self) -> str:
+        """Text of its file; of a mapping, its JSON."""
 
     @property
     def name(self) -> str:
@@ -237,12 +739,21 @@ class Scenario:
         seeds: list[int],
         jobs: int = 1,
         progress: Callable[[int, float], object] | None = None,
+        own: dict[str, Callable[[int], Started]] = ...,
     ) -> list[Run]:
         """Runs every policy under every seed, up to `jobs` at once; see `leeward.simulate`."""
 
 @final
 class Run:
     """Records of one run of a scenario. Times are seconds from its start."""
+
+    @staticmethod
+    def _restore(scenario: Scenario, policy: str, seed: int, provenance: list[str], record: bytes) -> Run:
+        """A run of a pickle."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
 
     @property
     def policy(self) -> str:
@@ -327,6 +838,9 @@ class Run:
     def migrations(self) -> pyarrow.Table:
         """Migrations of apps, by time: predicted times with and without the move, and its predicted cost."""
 
+    def plot(self, baseline: Run | None = None) -> Pictures:
+        """The pictures of the report, of this run or beside a baseline on the same arrivals."""
+
 def read_capture(
     files: list[str],
     *,
@@ -364,7 +878,7 @@ def place_replicas(
     cluster: Cluster,
     policy: str,
     size: str,
-    telemetry: str | PathLike[str] | None = None,
+    telemetry: str | PathLike[str] | Table | None = None,
     writer: str | None = None,
     replicas: int | None = None,
     coding: str | None = None,
@@ -380,19 +894,20 @@ def place_replicas(
     seed: int = 1,
     explain: int = 0,
     clock: tuple[float, float] | None = None,
+    own: Callable[[int], Started] | None = None,
 ) -> dict[str, Any]: ...
 def app_file(path: str | PathLike[str], data: str | PathLike[str] | None) -> dict[str, Any]: ...
 def place_tasks(
     cluster: Cluster,
     policy: str,
-    app: str | PathLike[str] | None = None,
+    app: Document | None = None,
     matrix: list[list[float]] | None = None,
     square: str | None = None,
     cpus: str | None = None,
     memory: str | None = None,
     data: str | PathLike[str] | None = None,
-    telemetry: str | PathLike[str] | None = None,
-    cross_traffic: str | PathLike[str] | None = None,
+    telemetry: str | PathLike[str] | Table | None = None,
+    cross_traffic: str | PathLike[str] | Table | None = None,
     exclude: list[str] = ...,
     tags: list[str] = ...,
     labels: dict[str, list[str]] = ...,
@@ -401,11 +916,12 @@ def place_tasks(
     seed: int = 1,
     explain: int = 0,
     clock: tuple[float, float] | None = None,
+    own: Callable[[int], Started] | None = None,
 ) -> dict[str, Any]: ...
 def reevaluate(
     cluster: Cluster,
     policy: str,
-    app: str | PathLike[str],
+    app: Document | None,
     hosts: dict[str, str],
     remaining: list[list[list[float]]] | None = None,
     square: str | None = None,
@@ -413,20 +929,21 @@ def reevaluate(
     pause_s: float = 0.0,
     state: int | None = None,
     margin: float = 0.1,
-    telemetry: str | PathLike[str] | None = None,
-    cross_traffic: str | PathLike[str] | None = None,
+    telemetry: str | PathLike[str] | Table | None = None,
+    cross_traffic: str | PathLike[str] | Table | None = None,
     exclude: list[str] = ...,
     tags: list[str] = ...,
     labels: dict[str, list[str]] = ...,
     apart: str | None = None,
     seed: int = 1,
     clock: tuple[float, float] | None = None,
+    own: Callable[[int], Started] | None = None,
 ) -> dict[str, Any]: ...
 def migrate(
     cluster: Cluster,
     policy: str,
-    running: str | PathLike[str],
-    telemetry: str | PathLike[str],
+    running: Document,
+    telemetry: str | PathLike[str] | Table,
     hot: float | None = None,
     seed: int = 1,
     clock: tuple[float, float] | None = None,

@@ -53,6 +53,7 @@ class Head:
         delimiter: Character between cells of CSV; empty for Parquet.
         compressed: True for CSV in gzip.
         rows: First rows of CSV with as many cells as the header; empty for Parquet.
+        content: The table, if it is in memory; then the path is its name.
     """
 
     path: Path
@@ -61,6 +62,7 @@ class Head:
     delimiter: str
     compressed: bool
     rows: tuple[tuple[str, ...], ...]
+    content: pyarrow.Table | None = None
 
     @property
     def parquet(self) -> bool:
@@ -102,9 +104,12 @@ class Head:
             return next((row[index] for row in self.rows if row[index].strip()), None)
         if not _has_kind(self.types[column], ("numbers", "texts")):
             return None
-        with _parquet_errors(self.path), parquet.ParquetFile(self.path) as file:
-            batch = next(file.iter_batches(_ROWS, columns=[column]), None)
-            cells = [] if batch is None else batch.column(0).to_pylist()
+        if self.content is not None:
+            cells = self.content[column].slice(0, _ROWS).to_pylist()
+        else:
+            with _parquet_errors(self.path), parquet.ParquetFile(self.path) as file:
+                batch = next(file.iter_batches(_ROWS, columns=[column]), None)
+                cells = [] if batch is None else batch.column(0).to_pylist()
         return next(
             (text for text in map(str, (cell for cell in cells if cell is not None)) if text.strip()), None
         )
@@ -152,6 +157,12 @@ def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
             raise InputError.about(path, "no such file or folder")
     check_once(result, argument)
     return result
+
+
+def head_of_table(table: pyarrow.Table, name: str) -> Head:
+    """Head of a table in memory, by its name in errors."""
+    types_by_name = dict(zip(table.column_names, table.schema.types, strict=True))
+    return Head(Path(name), tuple(table.column_names), types_by_name, "", False, (), table)
 
 
 def head(path: Path) -> Head:

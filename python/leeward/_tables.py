@@ -1,4 +1,4 @@
-"""Parquet files as batches of Arrow.
+"""Parquet files and tables in memory as batches of Arrow.
 
 The extension module reads lists of scenarios and traces from them, and `leeward.matrix` lists of transfers.
 """
@@ -45,13 +45,54 @@ def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tup
     return present, _read(file, schema)
 
 
+def rows(data: Any, columns: list[str]) -> tuple[list[str], Iterator[Any]]:
+    """Wanted columns that a table in memory has, and their rows as record batches; see `batches`.
+
+    Raises:
+        ValueError: A column has no form as numbers or texts.
+    """
+    table = table_of(data)
+    names = table.column_names
+    present = [name for name in columns if name in names]
+    if not present:
+        return names, iter(())
+    schema = pyarrow.schema([(name, _batch_type(table.schema.field(name).type)) for name in present])
+    try:
+        return present, iter(_cast(table, schema).to_batches())
+    except pyarrow.ArrowException as error:
+        raise _unreadable(error) from None
+
+
 def _read(file: Any, schema: Any) -> Iterator[Any]:
     try:
         with file:
             for batch in file.iter_batches(columns=schema.names):
-                yield from pyarrow.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
+                yield from _cast(pyarrow.Table.from_batches([batch]), schema).to_batches()
     except (pyarrow.ArrowException, OSError) as error:
         raise _unreadable(error) from None
+
+
+def table_of(data: Any) -> Any:
+    """A table of any library as a `pyarrow.Table`, its texts as plain ones.
+
+    Raises:
+        ValueError: Arrow cannot read it as a table.
+    """
+    try:
+        table = pyarrow.table(data)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise _unreadable(error) from None
+    for at, column in enumerate(table.schema):
+        # Earlier versions of pyarrow do not cast views of texts, which Polars makes.
+        if str(column.type) == "string_view":
+            texts = pyarrow.array(table[column.name].to_pylist(), pyarrow.string())
+            table = table.set_column(at, column.name, texts)
+    return table
+
+
+def _cast(table: Any, schema: Any) -> Any:
+    """The columns of a schema, with their types."""
+    return table.select(schema.names).cast(schema)
 
 
 def _unreadable(error: Exception) -> ValueError:

@@ -1,7 +1,8 @@
 """The error for invalid input."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from operator import index
 from os import PathLike
 from typing import Self
@@ -68,3 +69,14 @@ def label_values(labels: Mapping[str, str | Iterable[str]] | None) -> dict[str, 
 def names(value: str | Iterable[str]) -> list[str]:
     """A list of names; a single text is one name."""
     return [value] if isinstance(value, str) else list(value)
+
+
+@contextmanager
+def name_arguments() -> Iterator[None]:
+    """Replaces a field of a request in errors by the argument of the same name."""
+    try:
+        yield
+    except InputError as error:
+        if error.file != "request" or error.field is None or error.line is not None:
+            raise
+        raise InputError.about(error.field, error.message) from None

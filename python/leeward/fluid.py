@@ -10,6 +10,8 @@ from leeward._arrow import Table
 if TYPE_CHECKING:
     import pyarrow
 
+__all__ = ["simulate_flows"]
+
 
 def simulate_flows(
     cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str], flows: Table

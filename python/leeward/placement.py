@@ -8,30 +8,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from leeward import _native
 from leeward._age import MAX_AGE, now_and_max_age
+from leeward._inputs import App, Document, Links, app_document, link_rows, size_text
+from leeward._policies import Policy, choose_one
 from leeward._quantities import read_move_cost
 from leeward.data import data_folder, hint_fetch
-from leeward.errors import MOST_SEED, InputError, label_values, names, whole_number
+from leeward.decisions import MoveDecision, ReplicaDecision, TaskDecision
+from leeward.errors import MOST_SEED, InputError, label_values, name_arguments, names, whole_number
 from leeward.simulation import name_policy
 
 ALL = 65_535
 """Keeps every candidate."""
 MOST_BYTES = 2.0**62
 """Most bytes of a transfer."""
+ClusterSource = _native.Cluster | Document
+"""A cluster, or anything that `Cluster(...)` takes."""
 _CELLS = re.compile(r"\s*[,;\s]\s*")
 POLICY_KINDS = ("replicas", "tasks", "moves", "coflows", "admission")
 """Kinds of plug-ins that are policies."""
 
 
 def place_replicas(
-    cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
-    size: str,
+    cluster: ClusterSource,
+    size: str | int,
     *,
-    policy: str = "sinbad",
-    telemetry: str | PathLike[str] | None = None,
+    policy: Policy = "sinbad",
+    telemetry: Links | None = None,
     max_age: str = MAX_AGE,
     writer: str | None = None,
     replicas: int | None = None,
@@ -47,15 +52,16 @@ def place_replicas(
     labels: Mapping[str, str | Sequence[str]] | None = None,
     seed: int = 1,
     explain: int = ALL,
-) -> dict[str, Any]:
+) -> ReplicaDecision:
     """Chooses the hosts of the copies of a block, or of the chunks of its stripe.
 
     Args:
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
-        size: Size of the block, such as `256MiB`.
-        policy: A policy, with settings after colons: `sinbad:remote_racks=2`.
-        telemetry: A CSV file with the columns `link` and `load_bps`. Links without a line have an unknown
-            load.
+        size: Size of the block, such as `256MiB`; a number is one of bytes.
+        policy: A policy, with settings after colons: `sinbad:remote_racks=2`; or a policy of your own (see
+            `leeward.policy`).
+        telemetry: Loads of links: a CSV file or a table with the columns `link` and `load_bps`, or a mapping
+            of names of links to bits per second. Links without a row have an unknown load.
         max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
             since 1970.
         writer: Host that writes; None for a writer outside the cluster.
@@ -97,12 +103,13 @@ def place_replicas(
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
     wall_clock = now_and_max_age(max_age)
-    with _errors_name_argument(), name_policy("policy"):
-        return _native.place_replicas(
+    label, own = choose_one(policy)
+    with name_arguments(), name_policy("policy"):
+        answer = _native.place_replicas(
             network,
-            policy,
-            size,
-            telemetry=telemetry,
+            label,
+            size_text("size", size),
+            telemetry=link_rows(telemetry, "telemetry", "load_bps"),
             writer=writer,
             replicas=replicas,
             coding=coding,
@@ -118,19 +125,21 @@ def place_replicas(
             seed=seed,
             explain=min(explain, ALL),
             clock=wall_clock,
+            own=own,
         )
+    return cast(ReplicaDecision, answer)
 
 
 def place_tasks(
-    cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
-    app: str | PathLike[str] | None = None,
+    cluster: ClusterSource,
+    app: App | None = None,
     *,
-    policy: str = "leeward",
+    policy: Policy = "leeward",
     matrix: str | PathLike[str] | Sequence[Sequence[float]] | Any | None = None,
-    cpus: str | None = None,
-    memory: str | None = None,
-    telemetry: str | PathLike[str] | None = None,
-    cross_traffic: str | PathLike[str] | None = None,
+    cpus: str | float | None = None,
+    memory: str | int | None = None,
+    telemetry: Links | None = None,
+    cross_traffic: Links | None = None,
     max_age: str = MAX_AGE,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
@@ -139,25 +148,28 @@ def place_tasks(
     together: bool = True,
     seed: int = 1,
     explain: int = ALL,
-) -> dict[str, Any]:
+) -> TaskDecision:
     """Chooses the hosts of the tasks of an app.
 
     Args:
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
-        app: An app file: tasks and the transfers between them. Without one the app is the `matrix` alone,
-            with a task for each row: `task0`, `task1` and so on.
-        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`.
+        app: Tasks and the transfers between them: an app file, or a mapping with its fields, in which lists
+            may be tables; or a directed graph of networkx, whose nodes are tasks, with `cpus` and `memory`,
+            and whose edges are transfers, with `bytes`. Without an app, the `matrix` alone is one, with a
+            task for each row: `task0`, `task1` and so on.
+        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`; or a policy of your own
+            (see `leeward.policy`).
         matrix: Traffic matrix that replaces the transfers of the file: bytes from each task to each, as an
             array or rows, or as a file: a NumPy file (`.npy`), or a square of numbers as CSV without a
             header, by its path or as `data:NAME/FILE` below the folder of traces.
         cpus: Processors of each task of a matrix alone, such as `2` or `500m`; by default 1.
         memory: Memory of each of these tasks, such as `4GiB`; by default none.
-        telemetry: A CSV file with the columns `link` and `load_bps`. Links without a line have an unknown
-            load.
+        telemetry: Loads of links, as in `place_replicas`.
         max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
             since 1970.
-        cross_traffic: A CSV file with the columns `link` and `connections`: the number of connections of
-            others that share a link, as `leeward probe cross` counts them. They replace those of the cluster.
+        cross_traffic: Numbers of connections of others that share a link, as `leeward probe cross` counts
+            them: a CSV file or a table with the columns `link` and `connections`, or a mapping. They replace
+            those of the cluster.
         exclude: Hosts, racks and pods that must not run a task; a text is one name.
         tags: Tags that hosts must have; a text is one tag.
         labels: Labels that hosts must have, each with its value or with one of several values.
@@ -188,18 +200,19 @@ def place_tasks(
     network = _native.Cluster(cluster)
     wall_clock = now_and_max_age(max_age)
     square = _csv_path(matrix)
-    with _errors_name_argument(), _errors_name_file(matrix), name_policy("policy"), hint_fetch():
-        return _native.place_tasks(
+    label, own = choose_one(policy)
+    with name_arguments(), _errors_name_file(matrix), name_policy("policy"), hint_fetch():
+        answer = _native.place_tasks(
             network,
-            policy,
-            app,
+            label,
+            app_document(app),
             matrix=None if matrix is None or square is not None else _rows(matrix),
             square=square,
-            cpus=cpus,
-            memory=memory,
+            cpus=None if cpus is None else str(cpus),
+            memory=None if memory is None else size_text("memory", memory),
             data=data_folder(),
-            telemetry=telemetry,
-            cross_traffic=cross_traffic,
+            telemetry=link_rows(telemetry, "telemetry", "load_bps"),
+            cross_traffic=link_rows(cross_traffic, "cross_traffic", "connections"),
             exclude=names(exclude),
             tags=names(tags),
             labels=label_values(labels),
@@ -208,7 +221,9 @@ def place_tasks(
             seed=seed,
             explain=min(explain, ALL),
             clock=wall_clock,
+            own=own,
         )
+    return cast(TaskDecision, answer)
 
 
 @dataclass(frozen=True)
@@ -236,16 +251,16 @@ class Reevaluation:
 
 
 def reevaluate(
-    app: str | PathLike[str],
-    cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
+    app: App,
+    cluster: ClusterSource,
     where: Mapping[str, Any] | str | PathLike[str],
     *,
     remaining: str | PathLike[str] | Sequence[Sequence[float]] | Any | None = None,
     move_cost: str | float | None = None,
     margin: float = 0.1,
-    policy: str = "leeward",
-    telemetry: str | PathLike[str] | None = None,
-    cross_traffic: str | PathLike[str] | None = None,
+    policy: Policy = "leeward",
+    telemetry: Links | None = None,
+    cross_traffic: Links | None = None,
     max_age: str = MAX_AGE,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
@@ -259,7 +274,7 @@ def reevaluate(
     moves and the rest of the transfers take less time than the rest on the current hosts, by `margin`.
 
     Args:
-        app: An app file: tasks and the transfers between them.
+        app: Tasks and the transfers between them, as in `place_tasks`.
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
         where: Current host of each task by its name; or an answer of `place_tasks`; or the path of a file
             with either, as JSON.
@@ -269,11 +284,11 @@ def reevaluate(
             (`30s`, or a number of seconds): the app stands still for it, and tasks carry nothing. By default
             each task carries its memory.
         margin: Share of the remaining time that the moves must save, their cost included: 0 to 1.
-        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`.
-        telemetry: A CSV file with the columns `link` and `load_bps`: loads of links, with the traffic of the
-            app. Links without a line have an unknown load.
-        cross_traffic: A CSV file with the columns `link` and `connections`: the number of connections of
-            others that share a link, without those of the app. They replace those of the cluster.
+        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`; or a policy of your own
+            (see `leeward.policy`).
+        telemetry: Loads of links, with the traffic of the app, as in `place_replicas`.
+        cross_traffic: Numbers of connections of others that share a link, without those of the app, as in
+            `place_tasks`.
         max_age: As in `place_tasks`.
         exclude: As in `place_tasks`.
         tags: As in `place_tasks`.
@@ -292,11 +307,12 @@ def reevaluate(
     hosts = _current_hosts(where)
     wall_clock = now_and_max_age(max_age)
     square = _csv_path(remaining)
-    with _errors_name_argument(), _errors_name_file(remaining), name_policy("policy"), hint_fetch():
+    label, own = choose_one(policy)
+    with name_arguments(), _errors_name_file(remaining), name_policy("policy"), hint_fetch():
         answer = _native.reevaluate(
             network,
-            policy,
-            app,
+            label,
+            app_document(app),
             hosts,
             remaining=None if remaining is None or square is not None else _phases(remaining),
             square=square,
@@ -304,14 +320,15 @@ def reevaluate(
             pause_s=pause_s,
             state=state,
             margin=margin,
-            telemetry=telemetry,
-            cross_traffic=cross_traffic,
+            telemetry=link_rows(telemetry, "telemetry", "load_bps"),
+            cross_traffic=link_rows(cross_traffic, "cross_traffic", "connections"),
             exclude=names(exclude),
             tags=names(tags),
             labels=label_values(labels),
             apart=apart,
             seed=seed,
             clock=wall_clock,
+            own=own,
         )
     return Reevaluation(**answer)
 
@@ -387,22 +404,22 @@ def _csv_path(matrix: Any) -> str | None:
 
 
 def migrate(
-    cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
-    running: str | PathLike[str],
-    telemetry: str | PathLike[str],
+    cluster: ClusterSource,
+    running: Document,
+    telemetry: Links,
     *,
     max_age: str = MAX_AGE,
     policy: str = "utp",
     hot: float | None = None,
     seed: int = 1,
-) -> dict[str, Any]:
+) -> MoveDecision:
     """Chooses running tasks that should leave hot racks.
 
     Args:
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
-        running: A file of running tasks and of the interruptions that their jobs accept.
-        telemetry: A CSV file with the columns `link` and `load_bps`; a link is hot if it was hot in the last
-            window. Links without a line have an unknown load.
+        running: Running tasks and the interruptions that their jobs accept: a file, or a mapping with its
+            fields.
+        telemetry: Loads of links, as in `place_replicas`; a link is hot if it was hot in the last window.
         max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
             since 1970.
         policy: A policy for moves, with settings after colons: `utp:margin=0.1`.
@@ -422,8 +439,10 @@ def migrate(
         raise InputError.about("hot", f"{hot}: expected a share above 0 and at most 1")
     network = _native.Cluster(cluster)
     wall_clock = now_and_max_age(max_age)
-    with _errors_name_argument(), name_policy("policy"):
-        return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed, clock=wall_clock)
+    with name_arguments(), name_policy("policy"):
+        loads = link_rows(telemetry, "telemetry", "load_bps")
+        answer = _native.migrate(network, policy, running, loads, hot=hot, seed=seed, clock=wall_clock)
+    return cast(MoveDecision, answer)
 
 
 def _phases(matrix: Any) -> list[list[list[float]]]:
@@ -472,17 +491,6 @@ def _errors_name_file(matrix: Any) -> Iterator[None]:
         if error.file != "matrix" or not isinstance(matrix, str | PathLike):
             raise
         raise InputError(str(matrix), None, None, error.field, error.message) from None
-
-
-@contextmanager
-def _errors_name_argument() -> Iterator[None]:
-    """Replaces a field of a request in errors by the argument of the same name."""
-    try:
-        yield
-    except InputError as error:
-        if error.file != "request" or error.field is None or error.line is not None:
-            raise
-        raise InputError.about(error.field, error.message) from None
 
 
 def policies() -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ def test_the_goal_cost_prefers_cheap_hosts_over_fast_ones(run: Run, tmp_path: Pa
     cluster = {"shape": "hose", "cpus": 2, "hosts": hosts}
     app = {key: value for key, value in APP.items() if key != "latency"}
 
-    def placed(goal: str, policy: str) -> tuple[set[str], float]:
+    def placed(goal: str, policy: str) -> tuple[set[str | None], float | None]:
         answer = leeward.place_tasks(cluster, write(tmp_path, app | {"goal": goal}), policy=policy)
         return {task["host"] for task in answer["tasks"]}, answer["cost"]
 

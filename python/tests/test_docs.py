@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "crates" / "README.md")
+PAGES = (
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "crates/README.md")),
+)
 FOLDERS = ("crates", "python", "reproduce", "scripts", "web", "examples", "docs")
 # The root has no such folder: a path that begins here lacks its crate.
 WITHIN_A_CRATE = ("tests", "benches")

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import Cluster, InputError
-from leeward.importers import Format, read
+from leeward.importers import Format, read, read_graph
 from leeward.importers.cluster_file import Speeds, cluster_file
 from leeward.importers.topology import Topology
+from support.graphs import drawn
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -428,3 +429,37 @@ def test_the_command_imports_a_graph(run: Run, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert result.stderr.startswith("graphml: 8 hosts, 4 racks, 2 pods; each rack has 2 hosts")
     assert run("cluster", "show", "made.yaml").returncode == 0
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("as_numbers", [False, True])
+def test_a_graph_of_networkx_is_the_cluster_of_its_file(
+    tmp_path: Path, directed: bool, as_numbers: bool
+) -> None:
+    links = TREE + ([(other, one, rate) for one, other, rate in TREE] if directed else [])
+    rates = [(one, other, int(rate[:-4]) * 10**9 if as_numbers else rate) for one, other, rate in links]
+    names = {name for link in TREE for name in link[:2]}
+    nodes = {name: {"type": "host" if name[0] == "h" else "switch", "cpus": 8} for name in names}
+    topology = read_graph(drawn(rates, directed, "bandwidth", **nodes))
+    expected = imported(tmp_path, Format.GRAPHML, graphml(links, directed))
+    assert shape(topology) == shape(expected)
+    assert (topology.rack_links, topology.pod_links) == (expected.rack_links, expected.pod_links)
+    assert {(host.nic_bps, host.cpus) for host in topology.hosts} == {(25 * 10**9, "8")}
+    assert Cluster(cluster_file(topology, Speeds())).hosts == 8
+
+
+@pytest.mark.parametrize(
+    ("links", "field", "message"),
+    [
+        (TREE[:-1], "rate", "graph: node: not a tree: no links join"),
+        ([*TREE, ("h00", "h10", "1Gbps")], "rate", "graph: link: not a tree"),
+        ([("a", "b", "fast")], "rate", "graph: rate: link a - b: `fast`"),
+        ([("a", "b", -1)], "speed", "graph: speed: link a - b: `-1`: expected"),
+        ([("a", "b", float("nan"))], "speed", "graph: speed: link a - b: `nan`: expected"),
+        ([], "rate", "graph: no nodes"),
+    ],
+)
+def test_errors_of_a_graph_name_its_nodes(links: Any, field: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_graph(drawn(links, False, field))
+    assert str(caught.value).startswith(message), str(caught.value)

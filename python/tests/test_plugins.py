@@ -31,8 +31,9 @@ def test_the_reproductions_are_a_plug_in_of_the_same_version() -> None:
     projects = [root / "pyproject.toml", root / "reproduce" / "pyproject.toml"]
     ours, plug_in = (tomllib.loads(project.read_text())["project"] for project in projects)
     assert plug_in["version"] == leeward.__version__
-    assert plug_in["dependencies"][0] == f"leeward=={leeward.__version__}"
-    assert set(plug_in["dependencies"][1:]) <= set(ours["dependencies"])
+    assert plug_in["dependencies"][0] == f"leeward[analysis,plot]=={leeward.__version__}"
+    extras = [*ours["optional-dependencies"]["analysis"], *ours["optional-dependencies"]["plot"]]
+    assert set(plug_in["dependencies"][1:]) <= {*ours["dependencies"], *extras}
 
 
 def test_the_reproductions_depend_on_each_package_that_they_import() -> None:

@@ -35,7 +35,11 @@ def test_every_public_name_has_a_section(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in leeward.__all__ if inspect.isfunction(getattr(leeward, name))] + ["Client"]
+    "name",
+    [
+        *(name for name in leeward.__all__ if inspect.isfunction(getattr(leeward, name))),
+        *("Client", "Session"),
+    ],
 )
 def test_a_section_shows_the_signature(name: str) -> None:
     value = getattr(leeward, name)
@@ -45,7 +49,7 @@ def test_a_section_shows_the_signature(name: str) -> None:
     assert " ".join(shown[1].split()) == name + signature(function)
 
 
-@pytest.mark.parametrize("name", ["Cluster", "Scenario", "Run", "Client"])
+@pytest.mark.parametrize("name", ["Cluster", "Scenario", "Run", "Session", "Client"])
 def test_a_section_names_every_public_member(name: str) -> None:
     members = {member for member in dir(getattr(leeward, name)) if not member.startswith("_")}
     if name in ("Cluster", "Scenario"):

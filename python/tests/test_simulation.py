@@ -231,6 +231,7 @@ def test_excluded_hosts_and_racks_get_no_copy(loads: Path) -> None:
     decision = leeward.place_replicas(
         cluster, "256MiB", telemetry=loads, writer="r0h1", exclude=["r2", "r1h0", "r3"]
     )
+    assert decision["hosts"] is not None
     assert {host[:2] for host in decision["hosts"][1:]} == {"r1"}
     assert "r1h0" not in decision["hosts"]
 
@@ -404,6 +405,7 @@ def test_a_string_is_accepted_as_a_single_name(scenario: Path, loads: Path) -> N
     (run,) = leeward.simulate(scenario, "uniform")
     assert run.policy == "uniform"
     decision = leeward.place_replicas(CLUSTER, "256MiB", telemetry=loads, writer="r0h1", exclude="r2")
+    assert decision["hosts"] is not None
     assert "r2" not in {host[:2] for host in decision["hosts"]}
 
 

@@ -61,7 +61,7 @@ def test_each_refused_task_has_a_reason(tenant: Path) -> None:
     app = tenant.with_name("alone.yaml")
     app.write_text("tasks:\n  - {name: a, cpus: 3}\n  - {name: b, cpus: 1}\n  - {name: c, cpus: 3}\n")
     alone = leeward.place_tasks(tenant, app, policy="borg", together=False)
-    assert len(alone["refused"]) == 2
+    assert len(alone["refused"] or ()) == 2
     assert [task["host"] is None for task in alone["tasks"]] == [True, False, True]
 
 
@@ -487,13 +487,13 @@ def test_groups_of_tasks_stay_apart() -> None:
     cluster = leeward.Cluster(str(EXAMPLES / "clusters/racks.yaml"))
     for policy in ("choreo", "leeward", "random", "round-robin", "minimum-machines"):
         placed = leeward.place_tasks(cluster, EXAMPLES / "apps/quorum.yaml", policy=policy)
-        hosts = {task["task"]: task["host"] for task in placed["tasks"]}
+        hosts = {task["task"]: str(task["host"]) for task in placed["tasks"]}
         racks = {hosts[f"log{copy}"].split("h")[0] for copy in range(3)}
         assert len(racks) == 3, policy
         assert hosts["writer0"] != hosts["writer1"], policy
     few = {"racks": 2, "hosts_per_rack": 4, "nic": "1Gbps", "oversubscription": 1, "cpus": 8}
     refused = leeward.place_tasks(few, EXAMPLES / "apps/quorum.yaml", policy="choreo")["refused"]
-    assert "a task from which it must stay apart is there" in refused[0]
+    assert "a task from which it must stay apart is there" in (refused or [""])[0]
 
 
 @pytest.mark.parametrize(

@@ -446,3 +446,22 @@ def test_a_speed_at_its_top_or_of_a_busy_port_at_0_is_unknown(
     assert {row[4] for row in rows(samples)} == {capacity * 10**9}
     assert [row[3] for row in rows(samples)] == [8 * 10**8] * 5
     assert set(samples.discards.counts) == ({reason} if reason else set())
+
+
+def test_a_table_in_memory_is_read_like_its_file() -> None:
+    cluster = Cluster(EXAMPLES / "clusters" / "racks.yaml")
+    file = EXAMPLES / "telemetry" / "links.parquet"
+    table = parquet.read_table(file)
+
+    def ordered(source: Any) -> Any:
+        samples = read(cluster, source)
+        return samples.engine.arrow(samples.table.order_by("link", "t_ms")).to_pydict()
+
+    expected = ordered(file)
+    assert expected == ordered([file])
+    assert len(expected["link"]) > 0
+    half = table.num_rows // 2
+    for source in (table, [table], [table.slice(0, half), table.slice(half)]):
+        assert ordered(source) == expected
+    with pytest.raises(InputError, match="table 0"):
+        read(cluster, table.rename_columns([f"c{at}" for at in range(table.num_columns)]))

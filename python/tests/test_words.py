@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("crates", "fuzz", "python", "reproduce", "scripts", "web/src", "web/mock", "web/e2e")
-PAGES = ("README.md", "CHANGELOG.md", "crates/README.md", "reproduce/README.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "crates/README.md", "reproduce/README.md")
 SUFFIXES = (".rs", ".py", ".pyi", ".ts", ".svelte", ".sh", ".js", ".md", "")
 LEFT_OUT = ("node_modules", "target", "__pycache__", "dist", "corpus", "seeds", "artifacts", "snapshots")
 

@@ -1,7 +1,5 @@
 //! `leeward.circuits`: schedules of circuits for a demand, and the demand that they serve.
 
-use std::sync::{Arc, Mutex};
-
 use leeward_circuits::schedulers::{self, FixedDay, fixed_schedule};
 use leeward_circuits::{
     CircuitsError, DemandError, DemandMatrix, Evaluation, MAX_RACKS, Network, NetworkError,
@@ -15,7 +13,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::errors::PyInputError;
+use crate::errors::{PyInputError, Raised};
 use crate::simulation::as_python;
 
 /// Reads a demand matrix of bytes without a header: one row per source rack, and one column per destination rack.
@@ -122,9 +120,6 @@ fn fixed_days(days: UserDays) -> Vec<FixedDay> {
     days.into_iter().map(|(length, circuits)| FixedDay { length: Nanos(length), circuits }).collect()
 }
 
-/// Exception of a Python function, stored until the caller raises it.
-pub type Raised = Arc<Mutex<Option<PyErr>>>;
-
 /// A scheduler that a Python function implements. The function takes rows of bytes and the network's texts, and returns
 /// days.
 pub struct PythonScheduler {
@@ -160,7 +155,7 @@ impl Scheduler for PythonScheduler {
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let days = self.days(demand, network).map_err(|error| {
             let problem = error.to_string();
-            *self.raised.lock().expect("no thread panics here") = Some(error);
+            self.raised.set(error);
             CircuitsError::Unfit { name: self.name.clone(), problem }
         })?;
         fixed_schedule(demand.racks(), network.night(), &fixed_days(days))

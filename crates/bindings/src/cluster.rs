@@ -8,13 +8,15 @@ use leeward_fabric::input::InputError;
 use leeward_fabric::{Endpoint, Shape};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyMapping, PyString, PyTuple};
 
 use crate::arrow_table::table;
 use crate::cluster_tables;
 use crate::describe::Description;
+use crate::documents::{cluster_text, without_position};
 use crate::errors::PyInputError;
 use crate::names::{self, kind_name};
+use crate::objects::{display, hash_of, restored_by};
 
 /// A network: hosts, racks, pods, links and devices with their capacities. Immutable.
 #[pyclass(frozen, module = "leeward")]
@@ -39,12 +41,9 @@ impl Cluster {
             return Ok(result.map_err(PyInputError)?);
         }
         if let Ok(mapping) = source.cast::<PyMapping>() {
-            let dict = py.get_type::<PyDict>().call1((mapping,))?;
-            let json: String = py.import("json")?.call_method1("dumps", (dict,))?.extract()?;
-            return Ok(leeward_fabric::Cluster::from_text("<mapping>", &json).map_err(|error| {
-                // A position in the JSON text has no meaning for the author of a mapping.
-                PyInputError(InputError { line: None, column: None, ..error })
-            })?);
+            let text = cluster_text(mapping.as_any())?;
+            let cluster = leeward_fabric::Cluster::from_text("<mapping>", &text);
+            return Ok(cluster.map_err(|error| PyInputError(without_position(error)))?);
         }
         let path: String =
             py.import("os")?.call_method1("fspath", (source,)).and_then(|p| p.extract()).map_err(|_| {
@@ -181,7 +180,31 @@ impl Cluster {
         py.import("json")?.call_method1("loads", (json,))
     }
 
+    /// Text of its file; of a mapping, its JSON.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.inner.source
+    }
+
     fn __repr__(&self) -> String {
         format!("<Cluster {}: {} hosts in {} racks>", self.name(), self.hosts(), self.racks())
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        display("cluster_html", (slf,), slf.py())
+    }
+
+    /// Clusters with the same network are equal, whatever the form of their files.
+    fn __eq__(&self, other: &Bound<'_, Cluster>) -> bool {
+        self.inner == other.get().inner
+    }
+
+    fn __hash__(&self) -> u64 {
+        let fabric = &self.inner.fabric;
+        hash_of(&(fabric.name(), fabric.host_count(), fabric.resource_count()))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str,))> {
+        Ok((restored_by(py, "cluster")?, (self.text(),)))
     }
 }

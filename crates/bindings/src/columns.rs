@@ -13,6 +13,8 @@ use leeward_fabric::input::InputError;
 /// A column of one record batch, or the elements of a column of lists.
 pub struct Column<'a> {
     array: &'a ArrayRef,
+    /// Argument with the table, for errors.
+    argument: &'static str,
     name: &'static str,
     /// Table row of the batch's first row.
     first_row: usize,
@@ -41,19 +43,31 @@ enum Offsets {
 }
 
 impl<'a> Column<'a> {
-    pub fn of(batch: &'a RecordBatch, name: &'static str, first_row: usize) -> Option<Column<'a>> {
-        batch.column_by_name(name).map(|array| Column { array, name, first_row, lists: None })
+    /// The column with this name of a batch whose first row is `first_row` of its table.
+    pub fn of(
+        argument: &'static str,
+        batch: &'a RecordBatch,
+        name: &'static str,
+        first_row: usize,
+    ) -> Option<Column<'a>> {
+        let array = batch.column_by_name(name)?;
+        Some(Column { array, argument, name, first_row, lists: None })
+    }
+
+    /// True if the `index`th element has no value.
+    pub fn is_null(&self, index: usize) -> bool {
+        self.array.data_type() == &DataType::Null || self.array.is_null(index)
     }
 
     /// Error for the `index`th element, with its table row from 0.
     pub fn refuse(&self, index: usize, problem: impl Display) -> InputError {
         let row = self.first_row + self.lists.map_or(index, |lists| lists.row_of(index));
-        InputError::new("flows", format!("row {row}: {problem}")).in_field(self.name)
+        InputError::new(self.argument, format!("row {row}: {problem}")).in_field(self.name)
     }
 
     fn refuse_type(&self, expected: &str) -> InputError {
         let message = format!("a column of {}: expected {expected}", self.array.data_type());
-        InputError::new("flows", message).in_field(self.name)
+        InputError::new(self.argument, message).in_field(self.name)
     }
 
     fn refuse_nulls(&self) -> Result<(), InputError> {
@@ -218,7 +232,8 @@ impl<'a> Column<'a> {
 
     /// Elements of `lists`, which come from this column.
     pub fn elements<'b>(&self, lists: &'b Lists) -> Column<'b> {
-        Column { array: &lists.elements, name: self.name, first_row: self.first_row, lists: Some(lists) }
+        let Column { argument, name, first_row, .. } = *self;
+        Column { array: &lists.elements, argument, name, first_row, lists: Some(lists) }
     }
 }
 

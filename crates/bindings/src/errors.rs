@@ -1,4 +1,6 @@
-//! Errors of the crates as Python exceptions.
+//! Errors of the crates as Python exceptions, and exceptions of Python functions that the crates call.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use leeward_fabric::input::InputError;
 use pyo3::prelude::*;
@@ -22,5 +24,26 @@ impl From<PyInputError> for PyErr {
             Ok(PyErr::from_value(class.call1((file, line, column, field, message))?))
         };
         Python::attach(|py| raise(py).unwrap_or_else(|error: PyErr| error))
+    }
+}
+
+/// The first exception that Python functions raised while a crate called them, until the caller of the crate raises it.
+#[derive(Clone, Default)]
+pub struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// Stores an exception, unless there is one already.
+    pub fn set(&self, error: PyErr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// True if there is an exception.
+    pub fn is_set(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Takes the exception.
+    pub fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -42,7 +42,7 @@ pub struct Flow {
 impl Flows {
     /// Reads a batch whose first row is `first_row` of its table.
     pub fn read(fabric: &Fabric, batch: &RecordBatch, first_row: usize) -> Result<Flows, InputError> {
-        let column = |name| Column::of(batch, name, first_row);
+        let column = |name| Column::of("flows", batch, name, first_row);
         let required = |name| {
             column(name).ok_or_else(|| {
                 let message =

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{Float64Array, RecordBatch, RecordBatchReader};
-use arrow_pyarrow::{FromPyArrow, PyArrowType, Table};
+use arrow_array::{Float64Array, RecordBatch};
+use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::Hop;
 use leeward_fabric::input::InputError;
 use leeward_fluid::{Finished, FluidError, Network};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrow_table::table;
+use crate::arrow_table::{batches, table};
 use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::flows::Flows;
@@ -36,26 +34,6 @@ pub fn simulate_flows(
         ("t_finish_s", Arc::new(Float64Array::from(simulation.finish))),
         ("fct_s", Arc::new(Float64Array::from(simulation.duration))),
     ])
-}
-
-/// Batches of any Arrow source. Returns at least one batch, so that columns are always checked.
-fn batches(flows: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
-    if flows.hasattr("__arrow_c_stream__")? {
-        let mut reader = RecordBatchStreamReader::from_pyarrow_bound(flows)?;
-        let batches = reader.by_ref().collect::<Result<Vec<_>, _>>();
-        let mut batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        if batches.is_empty() {
-            batches.push(RecordBatch::new_empty(reader.schema()));
-        }
-        return Ok(batches);
-    }
-    if flows.hasattr("__arrow_c_array__")? {
-        return Ok(vec![RecordBatch::from_pyarrow_bound(flows)?]);
-    }
-    Err(PyTypeError::new_err(format!(
-        "{}: expected a table that Arrow can read (a pyarrow Table, a Polars or pandas 2.2 DataFrame)",
-        flows.get_type()
-    )))
 }
 
 /// A simulation of a table of flows.

@@ -22,6 +22,7 @@ mod coflow_records;
 mod columns;
 mod contention;
 mod describe;
+mod documents;
 #[cfg(feature = "service")]
 mod enforce;
 mod errors;
@@ -30,11 +31,14 @@ mod experiments;
 mod flows;
 mod fluid;
 mod lab;
+mod link_rows;
 mod names;
 #[cfg(feature = "service")]
 mod nfs;
+mod objects;
 mod packets;
 mod place;
+mod policy;
 mod probe;
 mod probe_evaluation;
 mod records;
@@ -44,6 +48,7 @@ mod scheduler;
 mod schema;
 #[cfg(feature = "service")]
 mod serve;
+mod session;
 #[cfg(feature = "service")]
 mod simulated_clock;
 mod simulation;
@@ -98,6 +103,8 @@ mod _native {
     #[pymodule_export]
     use crate::place::place_replicas;
     #[pymodule_export]
+    use crate::policy::{BlockRequest, PyAppRequest, RequestBatch, View};
+    #[pymodule_export]
     use crate::probe::{
         probe_bottlenecks, probe_calibrate, probe_cross, probe_hops, probe_listen, probe_mesh,
         probe_modelled, probe_path, probe_steady,
@@ -115,6 +122,8 @@ mod _native {
     #[cfg(feature = "service")]
     #[pymodule_export]
     use crate::serve::{check_service, new_token, serve};
+    #[pymodule_export]
+    use crate::session::EngineSession;
     #[cfg(feature = "service")]
     #[pymodule_export]
     use crate::simulated_clock::SimulatedClock;

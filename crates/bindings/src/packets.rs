@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::arrow_table::table;
-use crate::circuits::{PythonScheduler, Raised};
-use crate::errors::PyInputError;
+use crate::circuits::PythonScheduler;
+use crate::errors::{PyInputError, Raised};
 use crate::probe_evaluation::train_estimate;
 use crate::records::{ArrowTable, counts, ids, maybe_times, texts, times};
 use crate::simulation::as_python;
@@ -57,7 +57,7 @@ impl PacketScenario {
             Some(scheduler) => Scenario::from_text_by(name, text, Box::new(scheduler)),
             None => Scenario::from_text(name, text),
         });
-        if let Some(error) = raised.lock().expect("no thread panics here").take() {
+        if let Some(error) = raised.take() {
             return Err(error);
         }
         Ok(PacketScenario { inner: scenario.map_err(PyInputError)?, raised })
@@ -123,7 +123,7 @@ impl PacketScenario {
         };
         let result = py.detach(|| run(&self.inner, &on_progress));
         let interrupted = interrupted.into_inner().expect("no thread panics here");
-        let raised = self.raised.lock().expect("no thread panics here").take();
+        let raised = self.raised.take();
         (result, interrupted.or(raised))
     }
 

@@ -1,34 +1,35 @@
 //! `place_replicas`: one decision on a telemetry file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use leeward_engine::{CommittedDecision, Engine, Input, Output, Ruling};
-use leeward_fabric::input::{Files, InputError};
+use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Fabric, Nanos};
-use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
-use leeward_placement::replicas::{self, Chain, Coding, ReplicaRequest, ReplicasSpec};
+use leeward_ledger::{Clock, Ledger, LedgerSettings};
+use leeward_placement::replicas::{Chain, Coding, ReplicaRequest, ReplicasSpec};
 use leeward_placement::{Decision, Explain, Note, Reason, Refusal};
-use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::errors::PyInputError;
+use crate::errors::{PyInputError, Raised};
+use crate::link_rows::LinkRows;
+use crate::policy::{Placed, registered_or_own};
 use crate::simulation::as_python;
 
-/// Places the replicas of one block. Links missing from the telemetry file are unknown.
+/// Places the replicas of one block. Links missing from the telemetry, a file or a table, are unknown. `own` starts a policy
+/// of the user, whose name `policy` is then.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = None, coding = None,
     fault_domains = None, exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, existing = vec![], prefer = vec![],
-    storage = None, labels = BTreeMap::new(), seed = 1, explain = 0, clock = None))]
+    storage = None, labels = BTreeMap::new(), seed = 1, explain = 0, clock = None, own = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_replicas(
     py: Python<'_>,
     cluster: &Bound<'_, Cluster>,
     policy: &str,
     size: &str,
-    telemetry: Option<PathBuf>,
+    telemetry: Option<&Bound<'_, PyAny>>,
     writer: Option<&str>,
     replicas: Option<u8>,
     coding: Option<&str>,
@@ -44,14 +45,16 @@ pub fn place_replicas(
     seed: u64,
     explain: u16,
     clock: Option<(f64, f64)>,
+    own: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let fabric = &cluster.fabric;
     let invalid =
         |field: &str, message: String| PyInputError(InputError::new("request", message).in_field(field));
-    let spec: PolicySpec = policy.parse().map_err(|message| invalid("policy", message))?;
-    let policy =
-        replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
+    let telemetry = LinkRows::of_option(telemetry)?;
+    let raised = Raised::default();
+    let (policies, label) =
+        registered_or_own(py, policy, own.as_ref(), Placed::Replicas, seed, fabric, &raised)?;
     let size: Bytes = size.parse().map_err(|e| invalid("size", format!("{e}")))?;
     let coding: Option<Coding> =
         coding.map(|text| text.parse().map_err(|e| invalid("coding", e))).transpose()?;
@@ -82,10 +85,12 @@ pub fn place_replicas(
     let ledger = Ledger::of_cluster(cluster, settings);
     let ledger = ledger.map_err(|e| invalid("ledger", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
-    let mut engine = Engine::new(ledger, policy, seed, explain);
-    let answer =
-        py.detach(|| decide(&mut engine, telemetry, clock, interval, request)).map_err(PyInputError)?;
-    as_python(py, &describe(fabric, &spec.label, answer))
+    let mut engine = Engine::new(ledger, policies, seed, explain);
+    let answer = py.detach(|| decide(&mut engine, telemetry, clock, interval, request));
+    if let Some(error) = raised.take() {
+        return Err(error);
+    }
+    as_python(py, &describe(fabric, &label, answer.map_err(PyInputError)?))
 }
 
 /// Clock from Python: seconds since 1970, and the maximum age of telemetry.
@@ -93,10 +98,10 @@ pub fn to_clock((now, max_age): (f64, f64)) -> Clock {
     Clock { now, max_age }
 }
 
-/// Decides on the request, with the loads of a telemetry file.
+/// Decides on the request, with the loads of telemetry.
 fn decide(
     engine: &mut Engine,
-    telemetry: Option<PathBuf>,
+    telemetry: Option<LinkRows>,
     clock: Option<(f64, f64)>,
     interval: Nanos,
     request: ReplicaRequest,
@@ -104,10 +109,8 @@ fn decide(
     let fabric = engine.ledger().fabric().clone();
     let mut outputs = Vec::new();
     let mut now = Nanos(0);
-    if let Some(path) = telemetry {
-        let path = path.to_string_lossy();
-        let text = Files::default().open(&path)?;
-        let (samples, until) = read_loads(text, &fabric, interval, clock.map(to_clock))?;
+    if let Some(rows) = telemetry {
+        let (samples, until) = rows.samples(&fabric, interval, clock.map(to_clock))?;
         now = until;
         engine.report(now, &samples, &mut outputs);
     }
@@ -137,7 +140,7 @@ fn next_wake(outputs: &[Output]) -> Option<Nanos> {
     wake.filter(|_| !answered)
 }
 
-fn describe(fabric: &Fabric, policy: &str, answer: Result<CommittedDecision<Chain>, Refusal>) -> Value {
+pub fn describe(fabric: &Fabric, policy: &str, answer: Result<CommittedDecision<Chain>, Refusal>) -> Value {
     match answer {
         Ok(CommittedDecision { decision: Decision { choice, basis, why, .. }, .. }) => json!({
             "policy": policy,

@@ -3,21 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use leeward_engine::{Engine, GivenTerms, Policies};
+use leeward_engine::{Engine, GivenTerms};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
-use leeward_ledger::{LedgerSettings, read_loads};
+use leeward_ledger::LedgerSettings;
 use leeward_placement::Explain;
-use leeward_placement::tasks::{self, App, ReevaluationRecord, Worth};
+use leeward_placement::tasks::{App, ReevaluationRecord, Worth};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::apart;
 use crate::cluster::Cluster;
-use crate::errors::PyInputError;
+use crate::documents::Document;
+use crate::errors::{PyInputError, Raised};
+use crate::link_rows::LinkRows;
 use crate::place::to_clock;
+use crate::policy::{Placed, registered_or_own};
 use crate::simulation::as_python;
-use crate::tasks::{constrain, invalid, ledger, read_app, set_cross_traffic, spec};
+use crate::tasks::{constrain, ledger, read_app, set_cross_traffic};
 
 /// Places the rest of a running app again, and says if the moves are worth their cost. `hosts` are the current hosts
 /// by task. `remaining`, a matrix for each phase, or the file `square` replaces the transfers of the app. `pause_s` is the pause of the app after
@@ -25,13 +28,13 @@ use crate::tasks::{constrain, invalid, ledger, read_app, set_cross_traffic, spec
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app, hosts, remaining = None, square = None, data = None, pause_s = 0.0,
     state = None, margin = 0.1, telemetry = None, cross_traffic = None, exclude = vec![], tags = vec![],
-    labels = BTreeMap::new(), apart = None, seed = 1, clock = None))]
+    labels = BTreeMap::new(), apart = None, seed = 1, clock = None, own = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn reevaluate(
     py: Python<'_>,
     cluster: &Bound<'_, Cluster>,
     policy: &str,
-    app: PathBuf,
+    app: &Bound<'_, PyAny>,
     hosts: BTreeMap<String, String>,
     remaining: Option<Vec<Vec<Vec<f64>>>>,
     square: Option<String>,
@@ -39,19 +42,22 @@ pub fn reevaluate(
     pause_s: f64,
     state: Option<u64>,
     margin: f64,
-    telemetry: Option<PathBuf>,
-    cross_traffic: Option<PathBuf>,
+    telemetry: Option<&Bound<'_, PyAny>>,
+    cross_traffic: Option<&Bound<'_, PyAny>>,
     exclude: Vec<String>,
     tags: Vec<String>,
     labels: BTreeMap<String, Vec<String>>,
     apart: Option<&str>,
     seed: u64,
     clock: Option<(f64, f64)>,
+    own: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
-    let spec = spec(policy)?;
-    let policy =
-        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
+    let app = Document::of(app)?;
+    let (telemetry, cross_traffic) = (LinkRows::of_option(telemetry)?, LinkRows::of_option(cross_traffic)?);
+    let raised = Raised::default();
+    let (policies, label) =
+        registered_or_own(py, policy, own.as_ref(), Placed::Tasks, seed, &cluster.fabric, &raised)?;
     let apart = apart::level(apart).map_err(PyInputError)?;
     let worth = Worth { pause: Nanos::from_secs_f64(pause_s), state: state.map(Bytes), margin };
     let decide = move || -> Result<Value, InputError> {
@@ -63,18 +69,16 @@ pub fn reevaluate(
         app.request.constraints.apart = apart;
         let current = current_hosts(fabric, &app, &hosts)?;
         let (mut ledger, start) = ledger(cluster, None, None, None)?;
-        set_cross_traffic(&mut ledger, cross_traffic.as_deref(), start)?;
-        let policies = Policies { tasks: Some(policy), ..Policies::default() };
+        set_cross_traffic(&mut ledger, cross_traffic.as_ref(), start)?;
         let mut engine = Engine::new(ledger, policies, seed, Explain::Off);
         let terms = GivenTerms { started: start, seen: false, compare: false };
         let given = engine.check_given_app(start, &app.request, &current, terms);
         engine.commit_given_app(&app.request, given.decision);
         // The app runs already, so the loads of the file include its traffic.
         let mut now = start;
-        if let Some(path) = &telemetry {
-            let text = Files::default().open(&path.to_string_lossy())?;
+        if let Some(rows) = &telemetry {
             let interval = LedgerSettings::default().interval;
-            let (samples, until) = read_loads(text, fabric, interval, clock.map(to_clock))?;
+            let (samples, until) = rows.samples(fabric, interval, clock.map(to_clock))?;
             engine.report(until, &samples, &mut Vec::new());
             now = until;
         }
@@ -87,10 +91,14 @@ pub fn reevaluate(
         let alternative = alternative.map(|alternative| alternative.expect("the app was committed above"));
         let names = app.names.iter().map(String::as_str);
         let mut record = json!(ReevaluationRecord::of(fabric, names, &current, &alternative, margin));
-        (record["app"], record["policy"]) = (json!(app.name), json!(spec.label));
+        (record["app"], record["policy"]) = (json!(app.name), json!(label));
         Ok(record)
     };
-    as_python(py, &py.detach(decide).map_err(PyInputError)?)
+    let decided = py.detach(decide);
+    if let Some(error) = raised.take() {
+        return Err(error);
+    }
+    as_python(py, &decided.map_err(PyInputError)?)
 }
 
 /// Current host of each task.

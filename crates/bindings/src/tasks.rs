@@ -2,18 +2,18 @@
 //! `app_file`, the content of an app file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use leeward_engine::{CommittedDecision, Engine, Policies, Ruling};
+use leeward_engine::{CommittedDecision, Engine, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_cross_traffic, read_loads};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_placement::moves::{self, Fleet, Moves};
 use leeward_placement::tasks::{
     self, App, AppRequest, Assignment, Estimate, Gain, Goal, Task, Transfer, Use, completion,
 };
-use leeward_placement::{Basis, Constraints, Context, Explain, Pool, Reason, Refusal};
+use leeward_placement::{Basis, Considered, Constraints, Context, Explain, Pool, Reason, Refusal};
 use leeward_scenarios::driver::{TimedApp, run_apps};
 use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
@@ -21,15 +21,18 @@ use serde_json::{Value, json};
 
 use crate::apart;
 use crate::cluster::Cluster;
-use crate::errors::PyInputError;
+use crate::documents::{Document, without_position};
+use crate::errors::{PyInputError, Raised};
+use crate::link_rows::LinkRows;
 use crate::place::to_clock;
+use crate::policy::{Placed, registered_or_own};
 use crate::simulation::as_python;
 
 /// Reads an app file: its tasks, with `cpus` and the `command` of each, its transfers with their phases, and whether it
 /// has bounds on round-trip times.
 #[pyfunction]
 pub fn app_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> PyResult<Py<PyAny>> {
-    let app = read_app(&path, data).map_err(PyInputError)?;
+    let app = read_app(&Document::File(path), data).map_err(PyInputError)?;
     let tasks = app.names.iter().zip(&app.commands).zip(&app.request.tasks);
     let tasks = tasks.map(|((name, command), task)| {
         json!({ "task": name, "command": command, "cpus": task.cpus.0 as f64 / 1000.0, "memory": task.memory.0 })
@@ -43,26 +46,26 @@ pub fn app_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> PyResul
     as_python(py, &json!({ "name": app.name, "tasks": tasks, "transfers": transfers, "bounded": is_bounded }))
 }
 
-/// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. Numbers
-/// of connections in a file of cross traffic replace those of the cluster. A
-/// matrix without an app file is an app of equal tasks, each with `cpus` and `memory`.
+/// Places the tasks of an app, together or one after another. Links missing from the telemetry are unknown. Numbers
+/// of connections of cross traffic replace those of the cluster. A
+/// matrix without an app file is an app of equal tasks, each with `cpus` and `memory`. `own` starts a policy of the user.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
     data = None, telemetry = None, cross_traffic = None, exclude = vec![], tags = vec![], labels = BTreeMap::new(), apart = None,
-    together = true, seed = 1, explain = 0, clock = None))]
+    together = true, seed = 1, explain = 0, clock = None, own = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_tasks(
     py: Python<'_>,
     cluster: &Bound<'_, Cluster>,
     policy: &str,
-    app: Option<PathBuf>,
+    app: Option<&Bound<'_, PyAny>>,
     matrix: Option<Vec<Vec<f64>>>,
     square: Option<String>,
     cpus: Option<String>,
     memory: Option<String>,
     data: Option<PathBuf>,
-    telemetry: Option<PathBuf>,
-    cross_traffic: Option<PathBuf>,
+    telemetry: Option<&Bound<'_, PyAny>>,
+    cross_traffic: Option<&Bound<'_, PyAny>>,
     exclude: Vec<String>,
     tags: Vec<String>,
     labels: BTreeMap<String, Vec<String>>,
@@ -71,16 +74,18 @@ pub fn place_tasks(
     seed: u64,
     explain: u16,
     clock: Option<(f64, f64)>,
+    own: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
-    let spec = spec(policy)?;
-    let policy =
-        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
+    let file = app.map(Document::of).transpose()?;
+    let (telemetry, cross_traffic) = (LinkRows::of_option(telemetry)?, LinkRows::of_option(cross_traffic)?);
+    let raised = Raised::default();
+    let (policies, label) =
+        registered_or_own(py, policy, own.as_ref(), Placed::Tasks, seed, &cluster.fabric, &raised)?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let apart = apart::level(apart).map_err(PyInputError)?;
     let decide = move || -> Result<Value, InputError> {
         let files = Files { base: PathBuf::new(), data };
-        let file = app;
         let mut app = match (&file, &matrix, &square) {
             (Some(_), ..) if cpus.is_some() || memory.is_some() => {
                 let field = if cpus.is_some() { "cpus" } else { "memory" };
@@ -96,7 +101,7 @@ pub fn place_tasks(
             }
         };
         if !together {
-            let file = file.as_ref().map(|path| path.to_string_lossy().into_owned());
+            let file = file.as_ref().map(|app| app.name("app"));
             reject_traffic(file, matrix.is_some() || square.is_some(), &app)?;
         }
         if let Some(matrix) = &matrix {
@@ -107,17 +112,20 @@ pub fn place_tasks(
         constrain(&mut app, &cluster.fabric, &exclude, &tags)?;
         app.request.constraints.require_labels(&cluster.fabric, &labels)?;
         app.request.constraints.apart = apart;
-        let (mut ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
-        set_cross_traffic(&mut ledger, cross_traffic.as_deref(), now)?;
-        let policies = Policies { tasks: Some(policy), ..Policies::default() };
+        let (mut ledger, now) = ledger(cluster, telemetry.as_ref(), clock, None)?;
+        set_cross_traffic(&mut ledger, cross_traffic.as_ref(), now)?;
         let mut engine = Engine::new(ledger, policies, seed, explain);
         let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now, seed });
         let answers = requests(&app.request, together)
             .map(|request| (request.tasks.len(), place_app(&mut engine, now, request)))
             .collect::<Vec<_>>();
-        Ok(describe(&cluster.fabric, &spec.label, &app, answers, forecast))
+        Ok(describe(&cluster.fabric, &label, &app, answers, forecast))
     };
-    as_python(py, &py.detach(decide).map_err(PyInputError)?)
+    let decided = py.detach(decide);
+    if let Some(error) = raised.take() {
+        return Err(error);
+    }
+    as_python(py, &decided.map_err(PyInputError)?)
 }
 
 /// Decides which running tasks should leave hot racks, in which order, and which tasks stay.
@@ -131,8 +139,8 @@ pub fn migrate(
     py: Python<'_>,
     cluster: &Bound<'_, Cluster>,
     policy: &str,
-    running: PathBuf,
-    telemetry: PathBuf,
+    running: &Bound<'_, PyAny>,
+    telemetry: &Bound<'_, PyAny>,
     hot: Option<f64>,
     seed: u64,
     clock: Option<(f64, f64)>,
@@ -142,8 +150,12 @@ pub fn migrate(
     let spec = spec(policy)?;
     let policy =
         moves::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
+    let (running, telemetry) = (Document::of(running)?, LinkRows::of(telemetry)?);
     let decide = || -> Result<Value, InputError> {
-        let fleet = Fleet::read(&running.to_string_lossy(), fabric)?;
+        let fleet = match &running {
+            Document::File(path) => Fleet::read(&path.to_string_lossy(), fabric)?,
+            Document::Text(text) => Fleet::from_text("running", text, fabric).map_err(without_position)?,
+        };
         let (ledger, now) = ledger(cluster, Some(&telemetry), clock, hot)?;
         let mut pool = Pool::new(fabric.clone());
         fleet.occupy(&mut pool);
@@ -191,15 +203,23 @@ fn equal_task(cpus: Option<String>, memory: Option<String>) -> Result<Task, Inpu
     Ok(Task { cpus, memory, ..Task::default() })
 }
 
-pub(crate) fn read_app(path: &Path, data: Option<PathBuf>) -> Result<App, InputError> {
-    let base = path.parent().map(Path::to_owned).unwrap_or_default();
-    App::read(&path.to_string_lossy(), &Files { base, data })
+pub(crate) fn read_app(app: &Document, data: Option<PathBuf>) -> Result<App, InputError> {
+    match app {
+        Document::File(path) => {
+            let base = path.parent().map(PathBuf::from).unwrap_or_default();
+            App::read(&path.to_string_lossy(), &Files { base, data })
+        }
+        Document::Text(text) => {
+            let files = Files { base: PathBuf::new(), data };
+            App::from_text("app", text, &files).map_err(without_position)
+        }
+    }
 }
 
-/// A ledger with the data of a telemetry file, and the time at which the data ends.
+/// A ledger with the data of telemetry, and the time at which the data ends.
 pub(crate) fn ledger(
     cluster: &leeward_fabric::Cluster,
-    telemetry: Option<&Path>,
+    telemetry: Option<&LinkRows>,
     clock: Option<(f64, f64)>,
     hot: Option<f64>,
 ) -> Result<(Ledger, Nanos), InputError> {
@@ -209,23 +229,21 @@ pub(crate) fn ledger(
     let interval = settings.interval;
     let ledger = Ledger::of_cluster(cluster, settings);
     let mut ledger = ledger.map_err(|error| InputError::new("ledger", error.to_string()))?;
-    let Some(path) = telemetry else { return Ok((ledger, Nanos(0))) };
-    let text = Files::default().open(&path.to_string_lossy())?;
-    let (samples, until) = read_loads(text, &cluster.fabric, interval, clock.map(to_clock))?;
+    let Some(rows) = telemetry else { return Ok((ledger, Nanos(0))) };
+    let (samples, until) = rows.samples(&cluster.fabric, interval, clock.map(to_clock))?;
     ledger.report(&samples, until);
     Ok((ledger, until))
 }
 
-/// Replaces the numbers of connections of others on links by those of a file.
+/// Replaces the numbers of connections of others on links by those of a file or a table.
 pub(crate) fn set_cross_traffic(
     ledger: &mut Ledger,
-    path: Option<&Path>,
+    rows: Option<&LinkRows>,
     now: Nanos,
 ) -> Result<(), InputError> {
-    let Some(path) = path else { return Ok(()) };
-    let text = Files::default().open(&path.to_string_lossy())?;
+    let Some(rows) = rows else { return Ok(()) };
     let fabric = ledger.fabric().clone();
-    for (link, connections) in read_cross_traffic(text, &fabric)? {
+    for (link, connections) in rows.connections(&fabric)? {
         ledger.set_cross_traffic(link, connections, now);
     }
     Ok(())
@@ -338,6 +356,15 @@ impl Forecast {
     }
 }
 
+/// Candidates for tasks. `first` is the position of the first task of their request in `names`.
+pub(crate) fn reasons(fabric: &Fabric, names: &[String], first: usize, why: &[Considered]) -> Vec<Value> {
+    let reason = |considered: &Considered| {
+        let at = first + considered.objectives.map_or(0, |objectives| objectives.task as usize);
+        json!({ "task": names[at], "reason": Reason::of(fabric, considered) })
+    };
+    why.iter().map(reason).collect()
+}
+
 fn describe(
     fabric: &Arc<Fabric>,
     policy: &str,
@@ -353,10 +380,7 @@ fn describe(
                 for (at, &host) in (first..).zip(&decision.choice) {
                     placed.insert(at, fabric.host_name(host));
                 }
-                for considered in &decision.why {
-                    let at = first + considered.objectives.map_or(0, |objectives| objectives.task as usize);
-                    why.push(json!({ "task": app.names[at], "reason": Reason::of(fabric, considered) }));
-                }
+                why.extend(reasons(fabric, &app.names, first, &decision.why));
                 hosts.extend(decision.choice);
                 basis = basis.or(Some(decision.basis));
             }

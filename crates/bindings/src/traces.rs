@@ -1,7 +1,7 @@
 //! `leeward.Trace`: the requests of a file, and statistics, r-b curves and models of them.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 
 use crate::errors::PyInputError;
 use crate::simulation::as_python;
-use crate::tables::Rows;
+use crate::tables::parquet;
 use crate::trace_records::{Curve, LeftOut, Model, StageStatistics, TraceStatistics, bucket, buckets, unit};
 
 /// Number of requests between two checks for a user's interrupt.
@@ -379,10 +379,10 @@ pub fn open_text(files: &Files, name: &str) -> Result<Text, InputError> {
     let text = files.open(name)?;
     let path = files.path(name)?;
     let mut start = [0; PARQUET.len()];
-    let parquet = File::open(&path).and_then(|mut file| file.read_exact(&mut start));
-    if parquet.is_err() || start != PARQUET {
+    let begun = File::open(&path).and_then(|mut file| file.read_exact(&mut start));
+    if begun.is_err() || start != PARQUET {
         return Ok(text);
     }
-    let rows = Rows::open(&path, &COLUMNS, false).map_err(|error| InputError::new(name, error))?;
-    Text::from_reader(name, BufReader::new(rows))
+    let rows = parquet(&path, &COLUMNS, false).map_err(|error| InputError::new(name, error))?;
+    Ok(Text::from_rows(name, rows))
 }

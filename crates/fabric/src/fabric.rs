@@ -92,7 +92,7 @@ pub enum Discipline {
 }
 
 /// A node of the domain tree.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Domain {
     pub name: Box<str>,
     pub parent: Option<DomainId>,
@@ -101,7 +101,7 @@ pub(crate) struct Domain {
 }
 
 /// A disk or SSD in the fabric.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Device {
     /// Name of the device, unique within the host.
     pub name: Box<str>,
@@ -128,7 +128,7 @@ impl Device {
 }
 
 /// The shape of a network. Immutable; holds no loads and no capacities.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Fabric {
     pub(crate) name: Box<str>,
     pub(crate) shape: Shape,

@@ -24,7 +24,7 @@ pub(crate) enum Members {
 }
 
 /// Pairs of a hose mesh, shared links, and paths that stay within one machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct MeshLinks {
     /// Sorted pairs of a hose mesh that have their own rate.
     pairs: Vec<Path>,

@@ -18,6 +18,13 @@ use crate::{DomainId, Fabric, HostId, ResourceId, ResourceKind};
 #[derive(Clone, Debug)]
 pub(crate) struct Names(HashTable<u32>);
 
+/// Indexes of equal lists are equal. Fabrics compare their lists, so the names are not compared again here.
+impl PartialEq for Names {
+    fn eq(&self, other: &Names) -> bool {
+        self.0.len() == other.0.len()
+    }
+}
+
 impl Names {
     /// Builds the index of `count` names, by position.
     ///

@@ -3,7 +3,7 @@
 use crate::{Fabric, HostId, Nanos};
 
 /// Round-trip times of a network.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct RoundTrips {
     /// Between hosts of one rack.
     pub rack: Option<Nanos>,

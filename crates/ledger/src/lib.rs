@@ -48,7 +48,7 @@ pub use entry::{CommitError, Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sig
 pub use epoch::Epoch;
 pub use estimate::{Estimate, EstimateValues};
 pub use ledger::Ledger;
-pub use loads::{find_link, parse_load, read_cross_traffic, read_loads};
+pub use loads::{MeasuredLoads, find_link, parse_connections, parse_load, read_cross_traffic, read_loads};
 pub use numbers::Numbers;
 pub use sample::{DiscardedSamples, Sample};
 pub use settings::{Initial, LedgerSettings, Missing, SettingsError};

@@ -234,6 +234,11 @@ pub enum Refusal {
         /// Message of the solver.
         message: String,
     },
+    /// The policy declined the request.
+    Declined {
+        /// Reason of the policy.
+        reason: String,
+    },
     /// No policy is configured for this kind of request.
     NoPolicy {
         /// Kind of request.
@@ -293,7 +298,7 @@ impl Refusal {
             Refusal::TooLarge { variables, most } => {
                 write!(f, "too large to solve: {variables} variables, at most {most} are allowed")
             }
-            Refusal::SolverFailed { message } => f.write_str(message),
+            Refusal::SolverFailed { message: text } | Refusal::Declined { reason: text } => f.write_str(text),
             Refusal::NoPolicy { kind } => write!(f, "no policy is configured for {kind}"),
             Refusal::NoSource => {
                 f.write_str("no host in `existing` is up, so none can send the copies; give a `writer`")

@@ -10,8 +10,10 @@
 //! the number that ranked it. A seeded hash breaks ties. Breaking them by position would send every tie to rack 0.
 //!
 //! A new policy needs one file and one line in its kind's registry ([`replicas::REGISTRY`],
-//! [`tasks::REGISTRY`]).
+//! [`tasks::REGISTRY`]). A policy outside of this crate implements the same trait: it chooses hosts or gives scores, which
+//! [`replicas::check_answer`], [`replicas::best_by_scores`] and their counterparts in [`tasks`] check and complete.
 
+mod answer;
 mod constraints;
 mod decision;
 mod estimate;
@@ -26,13 +28,14 @@ mod task_pairs;
 pub mod tasks;
 mod ties;
 
+pub use answer::AnswerError;
 pub use constraints::{Constraint, Constraints, LabelValues};
 pub use decision::{
     Basis, Candidate, Considered, Decision, Gaps, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };
 pub use job::JobId;
 pub use path_load::PathLoad;
-pub use policy::{Context, Explain, Policy, Request};
+pub use policy::{Context, Explain, Policy, Request, one_by_one};
 pub use pool::Pool;
 pub use reason::Reason;
 pub use task_pairs::{Apart, ApartGroup, LatencyBound, MOST_BOUNDS, MOST_GROUPED};

@@ -28,22 +28,31 @@ pub trait Policy<Q: Request>: Send + Sync {
     /// another order. By default, each request sees the load of the decisions before it. A policy that overrides this
     /// method may leave the load of all its decisions in the view.
     fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>> {
-        let mut answers = Vec::with_capacity(batch.len());
-        for (index, request) in batch.iter().enumerate() {
-            let answer = self.place_one(request, context);
-            if index + 1 < batch.len() {
-                let entries = answer.iter().flat_map(|decision| &decision.change.add);
-                entries.for_each(|entry| context.view.add(entry));
-            }
-            answers.push(answer);
-        }
-        answers
+        one_by_one(self, batch, context)
     }
 
     /// Time for which a request waits for other requests of its batch; 0 for an immediate decision.
     fn batching_delay(&self, _request: &Q) -> Nanos {
         Nanos(0)
     }
+}
+
+/// Decides a batch in the order of its requests, each with the load of the decisions before it in the view.
+pub fn one_by_one<Q: Request, P: Policy<Q> + ?Sized>(
+    policy: &P,
+    batch: &[Q],
+    context: &mut Context<'_, '_>,
+) -> Vec<Result<Decision<Q::Choice>, Refusal>> {
+    let mut answers = Vec::with_capacity(batch.len());
+    for (index, request) in batch.iter().enumerate() {
+        let answer = policy.place_one(request, context);
+        if index + 1 < batch.len() {
+            let entries = answer.iter().flat_map(|decision| &decision.change.add);
+            entries.for_each(|entry| context.view.add(entry));
+        }
+        answers.push(answer);
+    }
+    answers
 }
 
 /// Input of a decision.

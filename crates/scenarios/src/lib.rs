@@ -24,4 +24,4 @@ pub mod summary;
 pub mod telemetry;
 
 pub use driver::{Progress, RunError};
-pub use run::{Run, Task, run_all};
+pub use run::{MakePolicies, Run, Task, run_all, run_all_by};

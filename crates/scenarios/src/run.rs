@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use leeward_engine::Policies;
 use leeward_fabric::input::InputError;
 
 use crate::driver::{Progress, RunError, apps, cell, coflows, replicas};
@@ -44,6 +45,24 @@ pub fn run_all(
     jobs: usize,
     progress: &(dyn Fn(usize, f64) -> bool + Sync),
 ) -> Result<Vec<Run>, RunError> {
+    run_all_by(scenario, tasks, jobs, progress, &|task| Ok(scenario.kind().policies(&task.policy)?))
+}
+
+/// Creates the policies of a run.
+pub type MakePolicies<'a> = &'a (dyn Fn(&Task) -> Result<Policies, RunError> + Sync);
+
+/// Performs all `tasks` as [`run_all`] does, with policies that `make` creates for each of them, once and in the thread
+/// of the run. A task's own policy is then its label. Coflows are served by the policy of the task all the same.
+///
+/// # Errors
+/// Returns the first error in the order of the tasks: of `make`, or as [`run_all`].
+pub fn run_all_by(
+    scenario: &Scenario,
+    tasks: &[Task],
+    jobs: usize,
+    progress: &(dyn Fn(usize, f64) -> bool + Sync),
+    make: MakePolicies<'_>,
+) -> Result<Vec<Run>, RunError> {
     // Arrivals depend only on the seed, so policies are compared on the same arrivals.
     let mut arrivals: BTreeMap<u64, Mutex<SharedArrivals>> = BTreeMap::new();
     for task in tasks {
@@ -57,7 +76,7 @@ pub fn run_all(
             let Some(task) = tasks.get(index) else { return };
             let run_progress = |share: f64| !failed.load(Ordering::Relaxed) && progress(index, share);
             let result = arrivals_of(scenario, task.seed, &arrivals[&task.seed])
-                .and_then(|arrivals| run(scenario, task, &arrivals, &run_progress));
+                .and_then(|arrivals| run(scenario, task, &arrivals, &run_progress, make));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             results.lock().expect("no thread panics while it holds the lock")[index] = Some(result);
         }
@@ -110,14 +129,15 @@ fn run(
     task: &Task,
     arrivals: &Arrivals,
     progress: Progress<'_>,
+    make: MakePolicies<'_>,
 ) -> Result<Run, RunError> {
-    let simulate = match scenario.kind() {
-        Kind::Replicas => replicas::run,
-        Kind::Cell => cell::run,
-        Kind::Apps => apps::run,
-        Kind::Coflows => coflows::run,
+    let (workload, seed) = (&*arrivals.workload, task.seed);
+    let record = match scenario.kind() {
+        Kind::Replicas => replicas::run(scenario, workload, make(task)?, seed, progress)?,
+        Kind::Cell => cell::run(scenario, workload, make(task)?, seed, progress)?,
+        Kind::Apps => apps::run(scenario, workload, make(task)?, seed, progress)?,
+        Kind::Coflows => coflows::run(scenario, workload, &task.policy, seed, progress)?,
     };
-    let record = simulate(scenario, &arrivals.workload, &task.policy, task.seed, progress)?;
     let (policy, provenance) = (task.policy.clone(), arrivals.provenance.clone());
     Ok(Run { policy, seed: task.seed, provenance, record })
 }

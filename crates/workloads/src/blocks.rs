@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
 
-use leeward_fabric::input::{Clock, InputError, Line, Text, excerpt};
+use leeward_fabric::input::{Cell, Clock, InputError, Line, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, HostId, Nanos};
 use leeward_placement::replicas::{Coding, Layout};
 use schemars::JsonSchema;
@@ -67,7 +67,7 @@ impl Blocks {
             let [arrival, writer, size, job, replicas] = list.cells(&line)?;
             let arrival = line.number("t_arrival_s", "seconds", arrival)?;
             let arrival = clock.reach(&line, "t_arrival_s", arrival)?;
-            let writer = host(cluster, &line, writer)?;
+            let writer = host(cluster, &line, &writer.text())?;
             let size = line.number("size_bytes", "bytes", size)? * self.scale.get();
             let Some(bytes) = whole_bytes(size) else {
                 return Err(line.error("size_bytes", format!("{size:e} bytes: too much for one file")));
@@ -84,8 +84,9 @@ impl Blocks {
                 return Err(line.error("t_arrival_s", message));
             }
             let job = (!job.is_empty()).then(|| {
-                *jobs.entry(job.to_owned()).or_insert_with(|| {
-                    workload.jobs.push(Job { name: job.to_owned(), start });
+                let job = job.text();
+                *jobs.entry(job.clone().into_owned()).or_insert_with(|| {
+                    workload.jobs.push(Job { name: job.into_owned(), start });
                     workload.jobs.len() as u32 - 1
                 })
             });
@@ -115,13 +116,13 @@ impl Blocks {
         Ok(Loaded { workload, provenance })
     }
 
-    fn replicas(&self, cluster: &Cluster, line: &Line<'_>, cell: &str) -> Result<NonZeroU8, InputError> {
+    fn replicas(&self, cluster: &Cluster, line: &Line<'_>, cell: Cell<'_>) -> Result<NonZeroU8, InputError> {
         if cell.is_empty() {
             return Ok(self.replicas);
         }
         if self.coding.is_some() {
-            let message =
-                format!("`{}`: with `coding` blocks have no copies; leave the cell empty", excerpt(cell));
+            let cell = excerpt(&cell.text());
+            let message = format!("`{cell}`: with `coding` blocks have no copies; leave the cell empty");
             return Err(line.error("replicas", message));
         }
         let count = line.count("replicas", "copies of each block", cell)?;

@@ -64,8 +64,8 @@ impl Flows {
             let [arrival, from, to, size] = row.cells;
             let arrival = row.line.number("t_arrival_s", "seconds", arrival)?;
             let arrival = clock.reach(&row.line, "t_arrival_s", arrival)?;
-            let from = self.endpoint(cluster, &row.line, "src", from)?;
-            let to = self.endpoint(cluster, &row.line, "dst", to)?;
+            let from = self.endpoint(cluster, &row.line, "src", &from.text())?;
+            let to = self.endpoint(cluster, &row.line, "dst", &to.text())?;
             let size = row.line.number("size_bytes", "bytes", size)? * self.scale.get();
             let Some(bytes) = whole_bytes(size) else {
                 return Err(row.line.error("size_bytes", format!("{size:e} bytes: too much for one flow")));

@@ -52,7 +52,7 @@ pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares, Writers};
 pub use faults::Faults;
 pub use flows::{Flows, Numbers};
-pub use inputs::{Inputs, ReadTable};
+pub use inputs::{Inputs, Tables};
 pub use matrix::{Matrix, Order};
 pub use model::{
     AppArrival, CellJob, CellKind, CellTask, Failure, Fetch, FileWrite, Flow, Job, Loaded, MOST_BLOCKS,

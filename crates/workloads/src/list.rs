@@ -1,7 +1,7 @@
-//! CSV lists with optional columns, or columns named by a setting. (If all columns are fixed, use
+//! Lists, CSV or in columns, with optional columns, or columns named by a setting. (If all columns are fixed, use
 //! [`leeward_fabric::input::Table`]; the cells follow its rules.)
 
-use leeward_fabric::input::{InputError, Line, Lines, cells, excerpt};
+use leeward_fabric::input::{Cell, InputError, Line, Lines, cells, excerpt};
 
 /// Positions of the wanted columns of a list.
 pub(crate) struct List<'a> {
@@ -40,10 +40,10 @@ impl<'a> List<'a> {
     }
 
     /// Returns the wanted cells of a line, in the order of the columns; cells of missing columns are empty.
-    pub fn cells<'b, const N: usize>(&self, line: &Line<'b>) -> Result<[&'b str; N], InputError> {
-        let mut row = [""; N];
+    pub fn cells<'b, const N: usize>(&self, line: &Line<'b>) -> Result<[Cell<'b>; N], InputError> {
+        let mut row = [Cell::EMPTY; N];
         let mut width = 0;
-        for cell in cells(line.text) {
+        for cell in line.cells() {
             for (wanted, position) in row.iter_mut().zip(&self.positions) {
                 if *position == Some(width) {
                     *wanted = cell;

@@ -10,7 +10,7 @@
 //! host or rack crosses no link and is dropped. Rows and columns of zeros, which some files have at the end, need no
 //! host.
 
-use leeward_fabric::input::{InputError, Line, Lines, Text, read_matrix};
+use leeward_fabric::input::{Cell, InputError, Line, Lines, Text, read_matrix};
 use leeward_fabric::{Bandwidth, Bytes, Cluster, DomainId, Endpoint, HostId, Load, Nanos, ResourceId};
 use leeward_registry::random::{Kind, stream};
 use rand::seq::SliceRandom;
@@ -165,7 +165,7 @@ impl Matrix {
         let list = List::open(lines, columns.iter().map(String::as_str), [])?;
         let mut entries = Entries::default();
         while let Some(line) = lines.next_line()? {
-            let cells: [&str; 3] = list.cells(&line)?;
+            let cells: [Cell<'_>; 3] = list.cells(&line)?;
             let pair = (line.count(from, "a source", cells[0])?, line.count(to, "a destination", cells[1])?);
             let amount = line.number(amount, "an amount", cells[2])?;
             self.add(&mut entries, &line, pair, amount, endpoints)?;

@@ -47,7 +47,7 @@ impl Rates {
         while let Some(row) = table.next_row()? {
             let [time, link, rate] = row.cells;
             let time = clock.reach(&row.line, "t_s", row.line.number("t_s", "seconds", time)?)?;
-            let resource = self.link(cluster, &row.line, link)?;
+            let resource = self.link(cluster, &row.line, &link.text())?;
             let rate = row.line.number("rate_bps", "bits per second", rate)? * self.scale.get();
             if rate > MOST_BPS {
                 let message = format!("{rate:e} bits per second: more than any link carries");

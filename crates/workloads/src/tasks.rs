@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use leeward_engine::Availability;
-use leeward_fabric::input::{Clock, InputError, Line, Text, excerpt};
+use leeward_fabric::input::{Cell, Clock, InputError, Line, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, Cpus, Nanos};
 use leeward_placement::tasks::{Class, Task, Traffic};
 use schemars::JsonSchema;
@@ -80,7 +80,7 @@ impl Tasks {
         let (mut clock, mut count) = (Clock::default(), 0_u64);
         let mut read = ListedTasks::default();
         while let Some(line) = lines.next_line()? {
-            let cells: [&str; 9] = list.cells(&line)?;
+            let cells: [Cell<'_>; 9] = list.cells(&line)?;
             let arrive = line.number("arrive_s", "seconds", cells[0])?;
             let arrive = clock.reach(&line, "arrive_s", arrive)?;
             let task = self.task(&line, cells, &mut read)?;
@@ -106,7 +106,7 @@ impl Tasks {
     fn task(
         &self,
         line: &Line<'_>,
-        cells: [&str; 9],
+        cells: [Cell<'_>; 9],
         read: &mut ListedTasks,
     ) -> Result<CellTask, InputError> {
         let [_, duration, cpus, job, memory, egress, ingress, peak, tolerant] = cells;
@@ -118,7 +118,7 @@ impl Tasks {
         if cpus > MOST_CPUS {
             return Err(line.error("cpus", format!("{cpus:e} processors: more than any host has")));
         }
-        let optional = |field, expected, cell: &str, default| {
+        let optional = |field, expected, cell: Cell<'_>, default| {
             if cell.is_empty() { Ok(default) } else { line.number(field, expected, cell) }
         };
         let memory = optional("memory_bytes", "bytes", memory, 0.0)?;
@@ -136,7 +136,7 @@ impl Tasks {
             bps => Ok(bps.round() as u64),
         };
         let (egress_bps, ingress_bps) = (rate("egress_bps", egress)?, rate("ingress_bps", ingress)?);
-        let tolerant = match tolerant {
+        let tolerant = match &*tolerant.text() {
             "true" | "True" | "1" => true,
             "" | "false" | "False" | "0" => false,
             other => {
@@ -168,7 +168,7 @@ impl Tasks {
             workload.cell_jobs.len() as u32 - 1
         };
         // A task without a job is its own job.
-        let job = match job {
+        let job = match &*job.text() {
             "" => new_job(String::new()),
             name => *jobs.entry(name.to_owned()).or_insert_with(|| new_job(name.to_owned())),
         };

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from leeward._extras import needed
 from leeward._quantities import percent_text
+from leeward._svg import Svg
 from leeward.circuits.scheduling import Schedule
 
 if TYPE_CHECKING:
@@ -16,15 +18,16 @@ _LEAST_WIDTH = 0.02
 """Least width of a bar that shows its destination, as a share of the picture."""
 
 
-def picture(schedules: Sequence[Schedule]) -> str:
+def picture(schedules: Sequence[Schedule]) -> Svg:
     """Draws schedules below each other on one axis of time, as SVG; equal schedules give equal bytes.
 
     A line is a source rack, and a bar is a circuit. Darker bars use more of their capacity. A bar shows the
     destination if it is wide enough. Gaps are nights.
     """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
+    with needed():
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
 
     from leeward.report.style import SETTINGS
 
@@ -39,7 +42,7 @@ def picture(schedules: Sequence[Schedule]) -> str:
         rows[-1, 0].set_xlabel("time, us")
         out = StringIO()
         fig.savefig(out, format="svg", metadata={"Date": None})
-        return out.getvalue()
+        return Svg(out.getvalue())
 
 
 def _draw(axes: "Axes", schedule: Schedule, end_us: float) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from leeward import __version__
+from leeward._extras import MissingExtraError
 from leeward.cli import (
     agent,
     circuits,
@@ -139,6 +140,8 @@ def main() -> None:
         sys.stdout.flush()
     except InputError as error:
         code = _print_error(str(error), *getattr(error, "__notes__", ()), code=2)
+    except MissingExtraError as error:
+        code = _print_error(f"{error.name} is missing", error.hint, code=1)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         hints = [f"{context.command_path} --help"] if context else []

@@ -9,7 +9,7 @@ import typer
 from leeward._files import check_file
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
-from leeward.cli.options import parse_path
+from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import STEPS, progress, steps
 
@@ -21,6 +21,7 @@ EXAMPLES = """\b
 Examples:
   leeward demo
   leeward demo --report demo.html
+  leeward demo --policy ccp,my_module:my_policy
   LEEWARD_DATA=~/traces leeward demo           blocks of real traces instead of generated ones
 """
 SSD = "SSDs that write 400 MB/s, faster than a host receives"
@@ -31,28 +32,45 @@ def demo(
     report: Annotated[
         Path, typer.Option(metavar="FILE", parser=parse_path, help="File for the HTML page with pictures.")
     ] = Path("leeward-demo.html"),
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POLICY,...",
+            help="Further policies for the blocks of the second simulation, such as ccp, or one of your own,"
+            " as my_module:my_policy.",
+            show_default=False,
+        ),
+    ] = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Show what Leeward does, in two simulations.
 
     First, a day of the same jobs on 960 hosts, placed without and with regard to the network. Second, an hour
-    of block writes on 3,000 hosts under HDFS's default placement (uniform), Sinbad and leeward. Writes a page
-    with pictures.
+    of block writes on 3,000 hosts under HDFS's default placement (uniform), Sinbad and leeward, and under the
+    policies of --policy. Writes a page with pictures.
     """
+    from leeward._extras import missing
+    from leeward._policies import choose
     from leeward.demo import scenario_file
     from leeward.demo.page import tasks_sentence, write_page
     from leeward.demo.scenes import BUSIER_NETWORK, NETWORK, block_scene, task_scene
+    from leeward.simulation import check_chosen
 
     check_file(report, "--report")
+    no_pictures = missing("plot")
+    more = split_list(policy) or []
+    with name_flags(policies="--policy"):
+        check_chosen(choose(more), "replicas")
     path, source = scenario_file()
     networks = (("tasks", NETWORK), ("tasks, busier uplinks", BUSIER_NETWORK))
     tasks = [task_scene(network, _simulate(f"scene 1 of 2: {title}")) for title, network in networks]
     disks = (("SSD", "ssd.yaml", SSD), ("HDD", "cluster.yaml", HDD))
     blocks = [
-        block_scene(path, cluster, words, _simulate(f"scene 2 of 2: blocks, {title}"))
+        block_scene(path, cluster, words, _simulate(f"scene 2 of 2: blocks, {title}", more))
         for title, cluster, words in disks
     ]
-    write_page(report, tasks, blocks, source)
+    if no_pictures is None:
+        write_page(report, tasks, blocks, source)
     document = {
         "tasks": [scene.record() for scene in tasks],
         "blocks": [scene.record() for scene in blocks],
@@ -68,17 +86,25 @@ def demo(
     print_text(f"tasks: {tasks_sentence(tasks[0])}")
     print_text(f"with busier uplinks: {tasks_sentence(tasks[1])}\n")
     _print_blocks(blocks)
-    print_note(f"\npage with pictures: {report.resolve().as_uri()}")
+    print_note(
+        f"\npage with pictures: {report.resolve().as_uri()}"
+        if no_pictures is None
+        else f"\nno page with pictures: {no_pictures}"
+    )
 
 
-def _simulate(title: str) -> "Simulate":
-    """Runs all policies of a scenario under seeds, with one line of progress."""
+def _simulate(title: str, more: "Sequence[str]" = ()) -> "Simulate":
+    """Runs all policies of a scenario, and more, under seeds, with one line of progress."""
 
     def run(scenario: "Scenario", seeds: "Sequence[int]") -> "Sequence[Run]":
         from leeward.simulation import simulate
 
-        with progress(title, STEPS * len(scenario.policies) * len(seeds)) as advance:
-            return simulate(scenario, None, list(seeds), progress=steps(advance))
+        names = [*scenario.policies, *more]
+        with (
+            name_flags(policies="--policy"),
+            progress(title, STEPS * len(names) * len(seeds)) as advance,
+        ):
+            return simulate(scenario, names, list(seeds), progress=steps(advance))
 
     return run
 

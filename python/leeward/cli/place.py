@@ -1,5 +1,6 @@
 """`leeward place`: one decision with its reasons."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import LabelOption, name_flags, parse_seed, read_labels, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
+from leeward.decisions import ReplicaDecision
 
 EXAMPLES = """\b
 Examples:
@@ -173,7 +175,7 @@ def replicas(
             **{flag: f"--{flag}" for flag in flags},
         ),
     ):
-        decision: dict[str, Any] = place_replicas(
+        decision = place_replicas(
             network,
             size,
             policy=policy,
@@ -210,14 +212,14 @@ def replicas(
         raise typer.Exit(1)
 
 
-def print_reasons(decision: dict[str, Any], size: str) -> None:
+def print_reasons(decision: ReplicaDecision, size: str) -> None:
     """Prints the candidates, best first, and the reason if the policy left the choice to another policy."""
     if note := decision["note"]:
         print_text(f"\n{size} is {note}" if note.startswith("smaller") else f"\n{note}")
     print_candidates(decision["why"])
 
 
-def print_candidates(why: list[dict[str, Any]]) -> None:
+def print_candidates(why: Sequence[Mapping[str, Any]]) -> None:
     """Prints candidates in their order: the best first, level by level."""
     # A policy that considers no load has only names and verdicts.
     has_loads = any(reason["value_bps"] is not None for reason in why)
@@ -229,12 +231,12 @@ def print_candidates(why: list[dict[str, Any]]) -> None:
     )
 
 
-def _load(reason: dict[str, Any]) -> tuple[str, str, str]:
+def _load(reason: Mapping[str, Any]) -> tuple[str, str, str]:
     rate = reason["value_bps"]
     return "" if rate is None else rate_text(rate), reason["limit"] or "", SIGHT[reason["sight"]]
 
 
-def _verdict(reason: dict[str, Any]) -> str:
+def _verdict(reason: Mapping[str, Any]) -> str:
     return ": ".join(part for part in (reason["verdict"], reason["because"]) if part)
 
 

@@ -1,5 +1,6 @@
 """`leeward place tasks`: hosts for the tasks of an app or a job, with reasons."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,7 @@ from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import LabelOption, name_flags, read_labels
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
+from leeward.decisions import TaskDecision
 
 EXAMPLES = """\b
 Examples:
@@ -111,7 +113,7 @@ def tasks(
             policy="--policy",
         ),
     ):
-        decision: dict[str, Any] = place_tasks(
+        decision = place_tasks(
             network,
             app_file,
             policy=policy,
@@ -147,7 +149,7 @@ def tasks(
         raise typer.Exit(1)
 
 
-def _refusals(decision: dict[str, Any]) -> list[str]:
+def _refusals(decision: TaskDecision) -> list[str]:
     """Reasons of refusals; tasks of a job that are refused for the same reason share a line."""
     names = [task["task"] for task in decision["tasks"]]
     unplaced = [at for at, task in enumerate(decision["tasks"]) if not task["host"]]
@@ -182,7 +184,7 @@ def _ranges(names: list[str], positions: list[int]) -> str:
     return ", ".join(words[:MOST_RANGES] + (["and others"] if len(words) > MOST_RANGES else []))
 
 
-def _print_completion(decision: dict[str, Any]) -> None:
+def _print_completion(decision: TaskDecision) -> None:
     if not decision["transfers"]:
         return
     end_s = decision["completion_s"]
@@ -204,7 +206,7 @@ def _print_completion(decision: dict[str, Any]) -> None:
         print_note(f"hint: {random}; to measure the network takes longer than this saves, {survey}")
 
 
-def _print_cost(decision: dict[str, Any]) -> None:
+def _print_cost(decision: TaskDecision) -> None:
     if decision["cost"] is None:
         return
     text = f"hosts cost {decision['cost']:.6g} per hour"
@@ -216,7 +218,7 @@ def _print_cost(decision: dict[str, Any]) -> None:
     print_text(text)
 
 
-def _print_transfers(decision: dict[str, Any]) -> None:
+def _print_transfers(decision: TaskDecision) -> None:
     if not decision["transfers"]:
         return
     has_phases = any(one["phase"] for one in decision["transfers"])
@@ -238,7 +240,7 @@ def _print_transfers(decision: dict[str, Any]) -> None:
     )
 
 
-def print_reasons(why: list[dict[str, Any]]) -> None:
+def print_reasons(why: Sequence[Mapping[str, Any]]) -> None:
     """Prints candidates of tasks, each with its `task` and `reason`."""
     if not why:
         return
@@ -250,7 +252,7 @@ def print_reasons(why: list[dict[str, Any]]) -> None:
     )
 
 
-def _reason(reason: dict[str, Any]) -> tuple[str, ...]:
+def _reason(reason: Mapping[str, Any]) -> tuple[str, ...]:
     objectives = reason.get("objectives")
     in_rack = str(objectives["in_rack"]) if objectives else ""
     load = percent_text(objectives["balance"], 0) if objectives else ""

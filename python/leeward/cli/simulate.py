@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from leeward._extras import require
 from leeward._figures import flatten_summary
 from leeward._native import Run, Scenario
 from leeward.cli.notes import print_note
@@ -26,6 +27,7 @@ EXAMPLES = """\b
 Examples:
   leeward simulate examples/scenarios/first.yaml
   leeward simulate examples/scenarios/first.yaml --policy uniform,sinbad:remote_racks=2,leeward
+  leeward simulate examples/scenarios/first.yaml --policy uniform,my_module:my_policy
   leeward simulate examples/scenarios/first.yaml --out results
   leeward simulate examples/scenarios/first.yaml -o json
 
@@ -49,8 +51,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="POLICY,...",
-            help="Policies; the first is the baseline, and settings follow colons:"
-            " sinbad:remote_racks=2. By default the policies of the scenario.",
+            help="Policies; the first is the baseline, and settings follow colons: sinbad:remote_racks=2. One"
+            " of your own is my_module:my_policy. By default the policies of the scenario.",
         ),
     ] = None,
     seed: Annotated[
@@ -118,6 +120,7 @@ def simulate(
     from leeward.cli import results
 
     if out:
+        require("plot", "--out")
         results.check(out, "--out")
     model = read(scenario)
     runs = run(model, names, seed, jobs)

@@ -18,6 +18,7 @@ from leeward._native import Cluster
 from leeward._quantities import read_bytes
 from leeward.client.http import Http
 from leeward.client.problems import ProblemError, RefusedError
+from leeward.decisions import Reason
 from leeward.errors import InputError
 
 ALONE = "alone:"
@@ -87,7 +88,7 @@ class Choice:
 
     hosts: list[str]
     policy: str
-    why: list[Any]
+    why: list[Reason]
     source: str | None = None
 
 
@@ -144,7 +145,9 @@ def _replicas(state: State, body: Mapping[str, Any], policy: str, seed: int) -> 
             raise InputError.about("max_imbalance", f"{most}: expected a share from 0 to 1")
         fields["exclude"] += _too_full(state, _piece(body), most)
     placed = placement.place_replicas(state.cluster, policy=policy, seed=seed, explain=CANDIDATES, **fields)
-    return placed["refused"] or Choice(placed["hosts"], placed["policy"], placed["why"], placed["source"])
+    if placed["hosts"] is None:
+        return placed["refused"] or ""
+    return Choice(placed["hosts"], placed["policy"], placed["why"], placed["source"])
 
 
 def _piece(body: Mapping[str, Any]) -> int:
@@ -171,9 +174,8 @@ def _tasks(state: State, body: Mapping[str, Any], policy: str, seed: int) -> Cho
             explain=CANDIDATES,
         )
     why = [reason["reason"] for reason in placed["why"]]
-    return "; ".join(placed["refused"] or ()) or Choice(
-        [task["host"] for task in placed["tasks"]], placed["policy"], why
-    )
+    hosts = [task["host"] for task in placed["tasks"] if task["host"] is not None]
+    return "; ".join(placed["refused"] or ()) or Choice(hosts, placed["policy"], why)
 
 
 def _excluded(state: State, body: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ Ids and times are texts, rates are in bits per second, and None stands for unkno
 from typing import Any, NotRequired, TypedDict
 
 from leeward.client.promise_types import Redecision
+from leeward.decisions import Reason
 
 
 class Limit(TypedDict):
@@ -13,18 +14,6 @@ class Limit(TypedDict):
 
     at: str
     value_bps: int
-
-
-class Reason(TypedDict):
-    """A candidate of a decision, with its outcome."""
-
-    candidate: str
-    limit: str | None
-    sight: str | None
-    value_bps: int | None
-    verdict: str
-    because: str | None
-    objectives: NotRequired[dict[str, Any]]
 
 
 class LinkLoad(TypedDict):

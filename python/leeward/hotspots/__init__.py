@@ -7,8 +7,11 @@ minutes if ``bits / (capacity x time) > 75 %``. One module for each analysis: `h
 so that DuckDB and Spark give equal results.
 """
 
-from leeward.hotspots.analysis import Analysis, Extent, analyze
-from leeward.hotspots.causes import Causes, Tables
-from leeward.hotspots.settings import Settings
+from leeward._extras import needed
+
+with needed():
+    from leeward.hotspots.analysis import Analysis, Extent, analyze
+    from leeward.hotspots.causes import Causes, Tables
+    from leeward.hotspots.settings import Settings
 
 __all__ = ["Analysis", "Causes", "Extent", "Settings", "Tables", "analyze"]

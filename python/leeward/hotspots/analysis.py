@@ -7,6 +7,7 @@ from typing import Any
 import ibis
 import pyarrow
 
+from leeward._display import Pictures
 from leeward.errors import InputError
 from leeward.hotspots import durations, hot
 from leeward.hotspots.causes import Causes, Tables, causes
@@ -129,6 +130,12 @@ class Analysis:
         if self.causes.served is not None:
             result["served"] = self.causes.served
         return result
+
+    def plot(self) -> Pictures:
+        """The pictures of the page of `leeward hotspots --report`; a notebook shows them."""
+        from leeward.hotspots.report.page import page_pictures
+
+        return Pictures(tuple(page_pictures(self)))
 
     def summary(self) -> dict[str, Any]:
         """All except tables: settings, extent, scores of forecasts, discards."""

@@ -11,9 +11,12 @@ weighted-effective utilization. Two things are not in the paper: confidence inte
 rule that an operation in several intervals gets the greatest of their utilizations.
 """
 
-from leeward.impact.analysis import Impact, measure
-from leeward.impact.curves import Bucket, Curve, Estimate, Tolerance
-from leeward.impact.operations import OPERATIONS
-from leeward.impact.settings import Settings
+from leeward._extras import needed
+
+with needed():
+    from leeward.impact.analysis import Impact, measure
+    from leeward.impact.curves import Bucket, Curve, Estimate, Tolerance
+    from leeward.impact.operations import OPERATIONS
+    from leeward.impact.settings import Settings
 
 __all__ = ["OPERATIONS", "Bucket", "Curve", "Estimate", "Impact", "Settings", "Tolerance", "measure"]

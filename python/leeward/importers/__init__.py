@@ -13,12 +13,13 @@ from enum import StrEnum
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
+from leeward._inputs import Graph
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
     from leeward.importers.topology import Topology
 
-__all__ = ["Format", "read"]
+__all__ = ["Format", "read", "read_graph"]
 
 
 class Format(StrEnum):
@@ -33,6 +34,27 @@ class Format(StrEnum):
     GRAPHML = "graphml"
     SNDLIB = "sndlib"
     SIMGRID = "simgrid"
+
+
+def read_graph(network: Graph, *, pods: bool = True) -> "Topology":
+    """Hosts, racks and pods in a graph of networkx, which must be a tree.
+
+    Args:
+        network: A graph. `type`, `kind` or `role` of a node may tell hosts from switches; otherwise, nodes at
+            the ends of the tree are hosts. `bandwidth`, `capacity`, `speed` or `rate` of an edge is a text
+            with a unit, or a number of bits per second.
+        pods: True to import pods; false to join all racks in one core.
+
+    Raises:
+        InputError: The graph is not a tree, or has invalid attributes.
+    """
+    from leeward.importers import networks
+    from leeward.importers.topology import Topology
+
+    topology = Topology("networkx", ["graph"])
+    networks.read(topology, network)
+    topology.settle(pods)
+    return topology
 
 
 def read(

@@ -3,7 +3,9 @@
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from leeward._extras import needed
 from leeward._native import PacketRun, PacketScenario
+from leeward._svg import Svg
 from leeward.packets.sequence import Sequence, sequence
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ MOST = 8
 _BYTES, _QUEUE, _LIMIT, _DAY = "#0b62a4", "#c4411d", "#6f6f6f", "#1f5fa8"
 
 
-def picture(scenario: PacketScenario, run: PacketRun) -> str:
+def picture(scenario: PacketScenario, run: PacketRun) -> Svg:
     """Draws sequence plots of the pairs that a scenario samples, as SVG; equal runs give equal bytes.
 
     Shows, for each of the first few pairs, the bytes that have arrived in order since the end of a day of the
@@ -22,9 +24,10 @@ def picture(scenario: PacketScenario, run: PacketRun) -> str:
     a darker shade means that more days have a circuit at this time. If the run ends too soon after every day
     of a pair, the pair is drawn from the run's start.
     """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
+    with needed():
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
 
     from leeward.report.style import SETTINGS
 
@@ -38,7 +41,7 @@ def picture(scenario: PacketScenario, run: PacketRun) -> str:
             _draw(arrivals, queue, plot)
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None})
-        return out.getvalue()
+        return Svg(out.getvalue())
 
 
 def _draw(arrivals: "Axes", queue: "Axes", plot: Sequence) -> None:

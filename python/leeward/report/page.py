@@ -18,6 +18,8 @@ SUBJECTS = {
     "coflows": "how coflows share links",
 }
 """Decisions of the policies of each kind of run, in words."""
+OWN_POLICY = "a policy that is not part of Leeward"
+"""Meaning of the name of a policy of the user."""
 POLICIES = {"replicas": "replicas", "cell": "tasks", "apps": "tasks", "coflows": "coflows"}
 """Kind of the policies of each kind of run: policies of different kinds may share a name."""
 
@@ -133,6 +135,6 @@ def policy_words(kind: str, names: Sequence[str]) -> Html:
         names: Names of policies, with their settings.
     """
     policy_of = {(policy["kind"], policy["name"]): policy for policy in policies()}
-    policy_of_name = {name: policy_of[POLICIES[kind], name.partition(":")[0]] for name in names}
-    sources = {name: policy["source"] for name, policy in policy_of_name.items()}
-    return document.words([(name, policy_of_name[name]["summary"]) for name in names], sources)
+    found = {name: policy_of.get((POLICIES[kind], name.partition(":")[0])) for name in names}
+    meanings = [(name, policy["summary"] if policy else OWN_POLICY) for name, policy in found.items()]
+    return document.words(meanings, {name: policy["source"] for name, policy in found.items() if policy})

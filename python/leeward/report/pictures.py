@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from leeward._arrays import Floats
+from leeward._extras import needed
 from leeward._native import Run
 from leeward.report.style import SETTINGS, decades, name_curves, plain, styles
 
@@ -172,14 +173,16 @@ def times_of(run: Run) -> dict[tuple[int, int], float]:
 
 
 def figure(draw: "Callable[[Axes], None]") -> str:
-    """Draws one set of axes, names its curves and returns it as SVG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    """Draws one set of axes, names its curves and returns it as SVG; a notebook keeps its own backend."""
+    with needed():
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     with matplotlib.rc_context(SETTINGS):  # type: ignore[arg-type]
-        fig, axes = pyplot.subplots(figsize=(6.4, 3.9), layout="constrained")
+        fig = Figure(figsize=(6.4, 3.9), layout="constrained")
+        FigureCanvasAgg(fig)
+        axes = fig.subplots()
         draw(axes)
         name_curves(fig, axes)
         return svg(fig)

@@ -21,8 +21,9 @@ from pathlib import Path
 import pyarrow
 
 from leeward import data as traces
-from leeward.errors import MOST_SEED, InputError, names, whole_number
-from leeward.simulation import check_policies, name_policy, runs_at_once
+from leeward._policies import Chosen, Policies, choose
+from leeward.errors import MOST_SEED, InputError, whole_number
+from leeward.simulation import ScenarioSource, check_chosen, name_policy, runs_at_once
 from leeward.sweep import plan
 from leeward.sweep.cell import check_arrivals
 from leeward.sweep.execute import BACKENDS, check_backend, outcomes
@@ -37,8 +38,8 @@ log = logging.getLogger("leeward.sweep")
 
 
 def run(
-    scenario: str | PathLike[str],
-    policies: Sequence[str] | str | None = None,
+    scenario: ScenarioSource,
+    policies: Policies | None = None,
     *,
     seeds: Sequence[int] | None = None,
     settings: Mapping[str, Sequence[object] | str] | None = None,
@@ -56,9 +57,10 @@ def run(
     results, whatever the order, the jobs and the backend.
 
     Args:
-        scenario: Path of its file.
-        policies: Names with settings; the first is the baseline. By default those of the scenario. A text is
-            one name.
+        scenario: Path of its file, a `Scenario`, or anything else that `leeward.read_scenario` takes.
+        policies: Names with settings; the first is the baseline. Policies of your own (see `leeward.policy`)
+            may be among them: a stored cell of one counts while the file with its code does not change. By
+            default those of the scenario. A single one needs no list.
         seeds: Whole numbers from 0 to 2^64 - 1; by default the seed of the scenario.
         settings: For paths in the scenario, such as `telemetry.delay`, the values to try there, as YAML
             text or as values of JSON; a text is one value.
@@ -81,13 +83,15 @@ def run(
         raise InputError.about("tables", "expected a folder for them: `out`")
     variants = plan.variants(scenario, data or traces.data_folder(), axes(settings or {}))
     scenario_read = variants[0].read()
-    policy_names = scenario_read.policies if policies is None else names(policies)
+    chosen = Chosen(scenario_read.policies, {}) if policies is None else choose(policies)
     if seeds is not None:
         seeds = [whole_number("seeds", seed, 0, MOST_SEED) for seed in seeds]
-    cells = plan.cells(variants, policy_names, [scenario_read.seed] if seeds is None else seeds)
+    cells = plan.cells(
+        variants, chosen.labels, [scenario_read.seed] if seeds is None else seeds, chosen.own
+    )
     jobs = runs_at_once(jobs)
     if policies is not None:
-        check_policies(policy_names, scenario_read.kind)
+        check_chosen(chosen, scenario_read.kind)
     check_backend(backend)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         store = Store(Path(folder))

@@ -17,7 +17,7 @@ from leeward._arrays import Floats
 from leeward._native import Run, Scenario
 from leeward.data import hint_fetch
 from leeward.simulation import TABLES
-from leeward.sweep.plan import Variant
+from leeward.sweep.plan import Cell, Variant
 
 SAME_WITHIN = 0.01
 """Two write times within this share of each other count as equal."""
@@ -42,23 +42,20 @@ class Outcome:
     """The run's own tables, if requested."""
 
 
-def make(
-    variant: Variant, policy: str, seed: int, tables: bool, progress: Callable[[int, float], object] | None
-) -> Outcome:
+def make(cell: Cell, tables: bool, progress: Callable[[int, float], object] | None) -> Outcome:
     """Runs a cell.
 
     Args:
-        variant: The scenario.
-        policy: Policy, with its settings.
-        seed: Seed of all draws.
+        cell: The cell.
         tables: True to keep the run's tables.
         progress: Called with 0 and the completed share.
 
     Raises:
         InputError: A file, the policy or a setting is invalid.
     """
+    own = {cell.policy: cell.own.start} if cell.own else {}
     with hint_fetch():
-        (run,) = _scenario(variant).run([policy], [seed], 1, progress)
+        (run,) = _scenario(cell.variant).run([cell.policy], [cell.seed], 1, progress, own)
     run_tables = {name: getattr(run, name)() for name in TABLES} if tables else {}
     return Outcome(run.provenance, run.summary(), writes(run), run_tables)
 

@@ -109,7 +109,7 @@ def _report_each(
 
 
 def _make(number: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
-    return number, make(cell.variant, cell.policy, cell.seed, tables, None)
+    return number, make(cell, tables, None)
 
 
 class _StopError(Exception):
@@ -133,7 +133,7 @@ class _RunThreads:
                 self.progress(number, share)
 
         with self._count_run():
-            return number, make(cell.variant, cell.policy, cell.seed, tables, tell)
+            return number, make(cell, tables, tell)
 
     def stop(self) -> None:
         with self.change:

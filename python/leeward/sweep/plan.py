@@ -7,18 +7,21 @@ A stored cell with the same key therefore equals a new run, and a changed scenar
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import yaml
 
 from leeward import _native
-from leeward._native import Scenario
+from leeward._native import Cluster, Scenario
+from leeward._policies import OwnPolicy
 from leeward.errors import InputError
+from leeward.simulation import ScenarioSource, read_scenario
 from leeward.sweep.settings import Setting, edit
 
 _LONGEST = 60
@@ -37,6 +40,12 @@ class Variant:
     """Folder of the scenario's files."""
     data: Path | None
     """Folder of traces."""
+    cluster: Cluster | None = None
+    """The cluster, in place of the cluster file."""
+    tables: dict[str, Any] = field(default_factory=dict, compare=False)
+    """Tables that the text names."""
+    tables_digest: str = ""
+    """Digest of the tables, which compares them."""
 
     def read(self) -> Scenario:
         """The scenario, checked.
@@ -45,7 +54,7 @@ class Variant:
             InputError: The scenario is invalid; the error names the setting.
         """
         try:
-            return Scenario.from_text(self.text, self.base, self.data, self.name)
+            return Scenario.from_text(self.text, self.base, self.data, self.name, self.cluster, self.tables)
         except InputError as error:
             if not self.setting:
                 raise
@@ -60,9 +69,14 @@ class Variant:
     @cached_property
     def digest(self) -> str:
         """Digest of its text, its cluster file and the traces it names."""
-        names = [self._fields["cluster"].value, *_scalars(self._fields["workloads"])]
+        names = [*_scalars(self._fields["workloads"])]
+        if self.cluster is None:
+            names.insert(0, self._fields["cluster"].value)
         digests = [(name, file_digest(path)) for name in names if (path := self._path(name)).is_file()]
-        return digest_of([hashlib.sha256(self.text.encode()).hexdigest(), digests])
+        parts: list[object] = [_text_digest(self.text), digests]
+        if self.cluster is not None:
+            parts += [_text_digest(self.cluster.text), self.tables_digest]
+        return digest_of(parts)
 
     @cached_property
     def _fields(self) -> dict[str, Any]:
@@ -80,11 +94,13 @@ class Cell:
     variant: Variant
     seed: int
     policy: str
+    own: OwnPolicy | None = None
+    """The policy, if it is the user's own."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that its result depends on."""
-        return {
+        identity = {
             "leeward": _native.__version__,
             "build": build(),
             "scenario": self.variant.digest,
@@ -92,6 +108,7 @@ class Cell:
             "policy": self.policy,
             "seed": self.seed,
         }
+        return identity if self.own is None else identity | {"own": self.own.digest}
 
     @cached_property
     def key(self) -> str:
@@ -106,42 +123,74 @@ class Cell:
 
 
 def variants(
-    path: str | PathLike[str], data: str | PathLike[str] | None, settings: Sequence[Setting]
+    source: ScenarioSource, data: str | PathLike[str] | None, settings: Sequence[Setting]
 ) -> list[Variant]:
     """The scenario with each of the settings, read and checked.
 
     Raises:
         InputError: The scenario is invalid, or a setting makes it invalid.
     """
-    path = Path(path)
-    folder = Path(data).absolute() if data else None
-    Scenario.from_file(path, folder)
-    with path.open(encoding="utf-8", newline="") as file:
-        text = file.read()
+    plain = _plain(source, Path(data).absolute() if data else None)
     result = []
     for setting in settings:
-        variant_text = text
+        text = plain.text
         for where, value in setting:
-            variant_text = edit(variant_text, where, value)
-        result.append(Variant(setting, str(path), variant_text, path.parent.absolute(), folder))
+            text = edit(text, where, value)
+        result.append(replace(plain, setting=setting, text=text))
         result[-1].read()
     return result
 
 
-def cells(variant_list: Sequence[Variant], policies: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+def _plain(source: ScenarioSource, folder: Path | None) -> Variant:
+    """The scenario without settings.
+
+    Raises:
+        InputError: The scenario is invalid.
+    """
+    if isinstance(source, str | PathLike):
+        path = Path(source)
+        Scenario.from_file(path, folder)
+        with path.open(encoding="utf-8", newline="") as file:
+            return Variant((), str(path), file.read(), path.parent.absolute(), folder)
+    text, base, own_folder, name, cluster, tables = read_scenario(source, folder)._parts()
+    digests = [(key, _text_digest(_bytes(table))) for key, table in tables.items()]
+    return Variant((), name, text, base, own_folder, cluster, tables, digest_of(digests))
+
+
+def _bytes(table: Any) -> bytes:
+    """A table as Arrow's format of streams, which is the same for equal tables of equal chunks."""
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue())
+
+
+def cells(
+    variant_list: Sequence[Variant],
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    own: Mapping[str, OwnPolicy] | None = None,
+) -> list[Cell]:
     """All cells of a sweep: by setting, then by seed, then by policy.
+
+    Args:
+        variant_list: The scenario with each setting.
+        policies: Names of the policies.
+        seeds: The seeds.
+        own: The user's own policies among them, by name.
 
     Raises:
         InputError: A policy or seed is repeated.
     """
-    for argument, values in (("policies", [policy.strip() for policy in policies]), ("seeds", list(seeds))):
+    policies = [policy.strip() for policy in policies]
+    for argument, values in (("policies", policies), ("seeds", list(seeds))):
         if not values:
             raise InputError.about(argument, "expected at least one")
         duplicates = [value for at, value in enumerate(values) if value in values[:at]]
         if duplicates:
             raise InputError.about(argument, f"`{duplicates[0]}` is given twice")
     return [
-        Cell(variant, seed, policy.strip())
+        Cell(variant, seed, policy, (own or {}).get(policy))
         for variant in variant_list
         for seed in seeds
         for policy in policies
@@ -158,6 +207,10 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _text_digest(text: str | bytes) -> str:
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
 
 
 def digest_of(value: object) -> str:

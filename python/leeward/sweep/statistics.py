@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow
 
+from leeward._extras import needed
 from leeward.errors import InputError
 
 CONFIDENCE = 0.95
@@ -81,7 +82,8 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
 
 def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
     """Student's interval of the mean; None with fewer than two values."""
-    from scipy.special import stdtrit
+    with needed():
+        from scipy.special import stdtrit
 
     count = len(values)
     if count < 2:

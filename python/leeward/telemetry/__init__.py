@@ -6,10 +6,13 @@ carried in a span of time. `windows` computes utilizations in intervals from sam
 """
 
 from leeward._engines import EngineName
-from leeward.telemetry.discards import Discards
-from leeward.telemetry.engine import Engine
-from leeward.telemetry.reader import read
-from leeward.telemetry.samples import Samples
-from leeward.telemetry.windows import Windows, windows
+from leeward._extras import needed
+
+with needed():
+    from leeward.telemetry.discards import Discards
+    from leeward.telemetry.engine import Engine
+    from leeward.telemetry.reader import read
+    from leeward.telemetry.samples import Samples
+    from leeward.telemetry.windows import Windows, windows
 
 __all__ = ["Discards", "Engine", "EngineName", "Samples", "Windows", "read", "windows"]

@@ -17,9 +17,12 @@ from urllib.parse import unquote
 import ibis
 import pyarrow
 
+from leeward._arrow import Table
 from leeward._csv_errors import find_error
-from leeward._table_head import Head, files
+from leeward._inputs import is_table
+from leeward._table_head import Head, files, head_of_table
 from leeward._table_head import head as read_head
+from leeward._tables import table_of
 from leeward.errors import InputError
 from leeward.telemetry.cells import milliseconds, number
 from leeward.telemetry.engine import Engine
@@ -71,13 +74,13 @@ class Readings:
 
 
 def readings(
-    engine: Engine, paths: Sequence[str | PathLike[str]], map_columns: MapColumns | None = None
+    engine: Engine, sources: Sequence[str | PathLike[str] | Table], map_columns: MapColumns | None = None
 ) -> Readings:
     """Files, or folders of files, as one table. This call reads only the head of each file.
 
     Args:
         engine: Engine that reads the files.
-        paths: Files in CSV or Parquet, or folders (`_table_head.files`).
+        sources: Files in CSV or Parquet, or folders (`_table_head.files`); or tables in memory.
         map_columns: Columns that a map names; by default, names of columns decide which column is which.
 
     Raises:
@@ -85,7 +88,9 @@ def readings(
             other files.
     """
     groups: dict[_Shape, tuple[Head, Layout, list[Path]]] = {}
-    parts = []
+    given = [(at, source) for at, source in enumerate(sources) if is_table(source)]
+    parts = [_given(engine, source, f"table {at}", map_columns) for at, source in given]
+    paths = [source for source in sources if isinstance(source, str | PathLike)]
     for path in files(paths, "telemetry"):
         exported = export(path)
         if exported is not None:
@@ -147,6 +152,21 @@ def _check_types(head: Head, file_layout: Layout) -> None:
         *(column.name for column in (*file_layout.values.values(), file_layout.speed) if column),
     ):
         head.check_type(name, "numbers", "texts", "bytes")
+
+
+def _given(engine: Engine, source: Any, name: str, map_columns: MapColumns | None) -> Readings:
+    """Readings of a table in memory."""
+    try:
+        content = table_of(source)
+    except ValueError as error:
+        raise InputError.about(name, str(error)) from None
+    head = head_of_table(content, name)
+    head.check_names()
+    file_layout = layout(name, head.columns, map_columns)
+    _check_types(head, file_layout)
+    unit = file_layout.time.unit or _time_unit(head, file_layout.time.name)
+    file_layout = replace(file_layout, time=replace(file_layout.time, unit=unit))
+    return _part(engine, [head.path], head, file_layout, content)
 
 
 def _exported(engine: Engine, path: Path, exported: Export, map_columns: MapColumns | None) -> Readings:

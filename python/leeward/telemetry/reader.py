@@ -3,8 +3,10 @@
 import time
 from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from leeward._arrow import Table
+from leeward._inputs import is_table
 from leeward._quantities import read_milliseconds
 from leeward.errors import InputError
 from leeward.telemetry.counters import GAP, Counter, counters
@@ -30,7 +32,7 @@ DAY_MS = 86_400_000
 
 def read(
     cluster: "Cluster",
-    paths: Sequence[str | PathLike[str]] = (),
+    paths: Sequence[str | PathLike[str] | Table] | str | PathLike[str] | Table = (),
     *,
     prometheus: str | Sequence[str] | None = None,
     since: str | None = None,
@@ -48,7 +50,8 @@ def read(
 
     Args:
         cluster: The cluster of the links.
-        paths: Files or folders of them, CSV or Parquet; or none, with `prometheus`.
+        paths: Files or folders of them, CSV or Parquet, or tables with the same columns; one of them needs no
+            list. Or none, with `prometheus`.
         prometheus: Address of a Prometheus server, such as `http://prom:9090`, or of several, which are all
             read.
         since: Start: a time before `until` (`30d`, `2h30m`) or before now (`now-1d`), a date (`2026-01-31`,
@@ -74,7 +77,9 @@ def read(
         InputError: An argument is invalid, a source is unreadable or unreachable, or it has no reading of
             these links.
     """
-    if bool(paths) == bool(prometheus):
+    is_one = isinstance(paths, str | PathLike) or is_table(paths)
+    sources = [paths] if is_one else list(cast(Sequence[Any], paths))
+    if bool(sources) == bool(prometheus):
         raise InputError.about("telemetry", "expected either files or a Prometheus server")
     servers = [prometheus] if isinstance(prometheus, str) else list(prometheus or ())
     for argument, value in (("http", http), ("keep", keep), ("refresh", refresh or None)):
@@ -101,7 +106,7 @@ def read(
         source = parts[0] if len(parts) == 1 else join(parts)
         period = Period(begin, last, now)
     else:
-        source = readings(engine, paths, map_content.columns)
+        source = readings(engine, cast(list[Any], sources), map_content.columns)
         # Without an end, times ahead of the clock are reported apart from those outside of the period.
         ahead = 2**62 if until is None else last
         period = Period(-(2**62) if first is None else first, ahead, now)

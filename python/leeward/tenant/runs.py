@@ -350,7 +350,7 @@ def _place(
     hosts: Sequence[Host],
     policy: str,
     seed: int,
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     exclude = network.other_hosts(cluster, hosts)
     decision = place_tasks(
         dict(cluster), app, matrix=matrix, exclude=exclude, policy=policy, seed=seed, explain=0
@@ -368,7 +368,7 @@ def _seen_s(look: dict[str, Any], ended_s: float | None) -> float | None:
 
 
 def _result(
-    policy: str, decision: dict[str, Any], execution: Execution, looks: list[dict[str, Any]]
+    policy: str, decision: Mapping[str, Any], execution: Execution, looks: list[dict[str, Any]]
 ) -> dict[str, Any]:
     forecast = {(one["phase"], one["from"], one["to"]): one["seconds"] for one in decision["transfers"]}
     return {

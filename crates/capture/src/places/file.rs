@@ -173,7 +173,9 @@ impl Mapping {
         let mut table = Table::open(Text::from_bytes(name, text)?, ["address", "host"])?;
         while let Some(row) = table.next_row()? {
             let [address, host] = row.cells;
-            mapping.add(address, host, None).map_err(|message| row.line.error("address", message))?;
+            mapping
+                .add(&address.text(), &host.text(), None)
+                .map_err(|message| row.line.error("address", message))?;
         }
         Ok(mapping)
     }

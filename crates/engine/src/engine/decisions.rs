@@ -43,6 +43,23 @@ impl Engine {
         answer
     }
 
+    /// Places the copies of several blocks together, without the policy's batching delay, and commits the decisions in the
+    /// order of the requests. Appends the outputs of batches that are due.
+    pub fn place_batch(
+        &mut self,
+        now: Nanos,
+        requests: Vec<ReplicaRequest>,
+        out: &mut Vec<Output>,
+    ) -> Vec<ReplicasAnswer> {
+        self.advance(now);
+        let queued =
+            (0..).zip(requests).map(|(number, request)| QueuedBlock { number, request, compare: false });
+        let batch: Vec<QueuedBlock> = queued.collect();
+        let answers = self.decide(Decider::Own, batch).into_iter().map(|(_, answer)| answer).collect();
+        self.finish(out);
+        answers
+    }
+
     /// The request with the host that sends its copies, if the block has existing copies and the request names no writer.
     #[must_use]
     pub fn with_source(&mut self, now: Nanos, mut request: ReplicaRequest) -> ReplicaRequest {

@@ -89,6 +89,28 @@ fn waiting_requests_are_answered_at_the_end_of_their_interval() {
 }
 
 #[test]
+fn a_batch_of_the_caller_is_decided_at_once_and_in_its_order() {
+    // The same blocks wait under the policy, and are then decided together.
+    let mut waiting = engine(6, DISK, "sinbad", "interval: 2s");
+    let mut out = Vec::new();
+    report(&mut waiting, SECOND, &mut out);
+    (1..4).for_each(|id| place(&mut waiting, SECOND, block(id), &mut out));
+    out.clear();
+    report(&mut waiting, Nanos(2 * SECOND.0), &mut out);
+    let mut at_once = engine(6, DISK, "sinbad", "interval: 2s");
+    report(&mut at_once, SECOND, &mut Vec::new());
+    report(&mut at_once, Nanos(2 * SECOND.0), &mut Vec::new());
+    let placed = at_once.place_batch(Nanos(2 * SECOND.0), (1..4).map(block).collect(), &mut Vec::new());
+    let hosts = |answer: &Result<CommittedDecision<Chain>, Refusal>| {
+        answer.as_ref().expect("hosts are free").decision.choice.clone()
+    };
+    let expected: Vec<Chain> = answers(&out).iter().map(|(_, answer)| hosts(answer)).collect();
+    assert_eq!(placed.iter().map(hosts).collect::<Vec<_>>(), expected);
+    let many = at_once.place_batch(Nanos(2 * SECOND.0), Vec::new(), &mut Vec::new());
+    assert!(many.is_empty());
+}
+
+#[test]
 fn small_blocks_do_not_wait() {
     let mut engine = engine(6, DISK, "sinbad", "interval: 2s");
     let mut out = Vec::new();

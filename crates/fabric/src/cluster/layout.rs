@@ -28,7 +28,7 @@ pub(super) fn build(path: &str, file: &ClusterFile) -> Result<Cluster, InputErro
     fabric.round_trips = round_trips::build(errors, &fabric)?;
     let capacities = layout.capacities(&fabric)?;
     let cross_traffic = cross_traffic::build(errors, &fabric)?;
-    Ok(Cluster { fabric: Arc::new(fabric), capacities, cross_traffic })
+    Ok(Cluster { fabric: Arc::new(fabric), capacities, cross_traffic, source: Arc::default() })
 }
 
 struct Layout<'a> {

@@ -34,6 +34,17 @@ pub struct Cluster {
     pub capacities: Capacities,
     /// Number of connections of others on links, according to the file.
     pub cross_traffic: Vec<(ResourceId, f64)>,
+    /// Text of the file, or JSON of the value, from which the cluster was read; empty for another origin.
+    pub source: Arc<str>,
+}
+
+/// Clusters with the same network are equal, whatever the form of their files.
+impl PartialEq for Cluster {
+    fn eq(&self, other: &Cluster) -> bool {
+        self.fabric == other.fabric
+            && self.capacities == other.capacities
+            && self.cross_traffic == other.cross_traffic
+    }
 }
 
 impl Cluster {
@@ -44,7 +55,8 @@ impl Cluster {
     /// Fails if the text is not valid YAML, has unknown, missing or contradictory fields, or describes too large a
     /// network.
     pub fn from_text(file: &str, text: &str) -> Result<Cluster, InputError> {
-        layout::build(file, &read_yaml::<ClusterFile>(file, text)?)
+        let cluster = layout::build(file, &read_yaml::<ClusterFile>(file, text)?)?;
+        Ok(Cluster { source: text.into(), ..cluster })
     }
 
     /// Reads a cluster from a JSON value with the fields of a cluster file; errors call it `name`.
@@ -53,7 +65,8 @@ impl Cluster {
     ///
     /// Fails if the value has unknown, missing or contradictory fields, or describes too large a network.
     pub fn from_json(name: &str, value: &serde_json::Value) -> Result<Cluster, InputError> {
-        layout::build(name, &read_json::<ClusterFile>(name, value)?)
+        let cluster = layout::build(name, &read_json::<ClusterFile>(name, value)?)?;
+        Ok(Cluster { source: value.to_string().into(), ..cluster })
     }
 
     /// Reads a cluster from a file.

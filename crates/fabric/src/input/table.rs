@@ -1,9 +1,9 @@
-//! CSV tables with a header line: columns are found by name, and other columns are ignored.
+//! CSV tables with a header line, and tables in columns: columns are found by name, and others are ignored.
 //!
 //! No cell of these tables holds free text (names have no commas, see the cluster file), so a line is split at its
 //! commas. Quotes around a cell, as some programs write them, are removed.
 
-use super::{InputError, Line, Lines, Text, excerpt};
+use super::{Cell, InputError, Line, Lines, Text, excerpt};
 
 /// A table with `N` columns to read.
 pub struct Table<const N: usize> {
@@ -19,9 +19,9 @@ pub struct Row<'a, const N: usize> {
     /// The line, for errors about it.
     pub line: Line<'a>,
     /// The cells.
-    pub cells: [&'a str; N],
+    pub cells: [Cell<'a>; N],
     /// Cell of the optional column; `None` without such a column.
-    pub extra: Option<&'a str>,
+    pub extra: Option<Cell<'a>>,
 }
 
 impl<const N: usize> Table<N> {
@@ -78,14 +78,14 @@ impl<const N: usize> Table<N> {
     /// Fails if the line cannot be read or has another number of cells than the header.
     pub fn next_row(&mut self) -> Result<Option<Row<'_, N>>, InputError> {
         let Some(line) = self.lines.next_line()? else { return Ok(None) };
-        let width = cells(line.text).count();
+        let width = line.width();
         if width != self.width {
             let message = format!("{width} cells, but the header has {}", self.width);
             return Err(line.error(self.names[0], message));
         }
         // The width is checked, so every cell exists.
-        let cells = self.places.map(|place| cells(line.text).nth(place).unwrap_or(""));
-        let extra = self.extra.and_then(|place| self::cells(line.text).nth(place));
+        let cells = self.places.map(|place| line.cell(place).unwrap_or(Cell::EMPTY));
+        let extra = self.extra.and_then(|place| line.cell(place));
         Ok(Some(Row { line, cells, extra }))
     }
 }

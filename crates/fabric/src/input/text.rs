@@ -1,4 +1,5 @@
-//! Text files that a user provides: their paths, and readers of their lines.
+//! Text files that a user provides: their paths, and readers of their lines. A table in columns takes the place of a text
+//! file of cells ([`Text::from_rows`]).
 //!
 //! A file is plain text, gzip, bzip2 or zstd, recognized by its first bytes rather than by its name. The reader streams a
 //! file in constant memory, and always to its end. It therefore rejects a truncated file even if the wanted part is
@@ -9,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use super::compression::Compression;
-use super::{InputError, excerpt, format_number, reason};
+use super::{Cell, InputError, Rows, cells, excerpt, format_number, reason};
 
 /// Length of the longest accepted line, in bytes. The limit bounds the memory for a damaged file.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -65,6 +66,8 @@ pub struct Text {
     name: String,
     reader: Box<dyn BufRead>,
     compression: Option<Compression>,
+    /// Rows in place of the text.
+    rows: Option<Box<dyn Rows>>,
 }
 
 impl Text {
@@ -89,7 +92,12 @@ impl Text {
             Some(compression) => compression.decoder(reader),
             None => Box::new(reader),
         };
-        Ok(Text { name: name.to_owned(), reader, compression })
+        Ok(Text { name: name.to_owned(), reader, compression, rows: None })
+    }
+
+    /// A table: its names of columns are the first line, and each row is a line whose cells are [`Line::cells`].
+    pub fn from_rows(name: &str, rows: Box<dyn Rows>) -> Text {
+        Text { name: name.to_owned(), reader: Box::new(io::empty()), compression: None, rows: Some(rows) }
     }
 
     /// The name of the text in error messages.
@@ -99,7 +107,7 @@ impl Text {
 
     /// The lines of this text.
     pub fn lines(self) -> Lines {
-        Lines { text: self, number: 0, buffer: Vec::new(), any: false }
+        Lines { text: self, number: 0, buffer: Vec::new(), any: false, header: String::new() }
     }
 }
 
@@ -110,6 +118,8 @@ pub struct Lines {
     buffer: Vec<u8>,
     /// True after the first non-empty line.
     any: bool,
+    /// Names of the columns of a table.
+    header: String,
 }
 
 impl Lines {
@@ -119,6 +129,9 @@ impl Lines {
     ///
     /// Fails if the text cannot be read, is empty, or has a line that is not UTF-8 or too long.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, InputError> {
+        if self.text.rows.is_some() {
+            return self.next_row();
+        }
         loop {
             self.buffer.clear();
             let reader = (&mut self.text.reader).take(LONGEST_LINE + 1);
@@ -140,9 +153,25 @@ impl Lines {
         match std::str::from_utf8(&self.buffer) {
             Ok(text) => {
                 let text = text.trim_start_matches('\u{feff}').trim_ascii_end();
-                Ok(Some(Line { file: &self.text.name, number: self.number, text }))
+                Ok(Some(Line { file: &self.text.name, number: self.number, text, row: None }))
             }
             Err(_) => Err(self.error("not UTF-8 text").at_line(self.number)),
+        }
+    }
+
+    /// The names of the columns of a table, then its rows.
+    fn next_row(&mut self) -> Result<Option<Line<'_>>, InputError> {
+        let Some(rows) = &mut self.text.rows else { return Ok(None) };
+        self.number += 1;
+        let (file, number) = (&self.text.name, self.number);
+        if number == 1 {
+            self.header = rows.columns().join(",");
+            return Ok(Some(Line { file, number, text: &self.header, row: None }));
+        }
+        match rows.advance() {
+            Ok(true) => Ok(Some(Line { file, number, text: "", row: Some(&**rows) })),
+            Ok(false) => Ok(None),
+            Err(message) => Err(InputError::new(file, message).at_line(number)),
         }
     }
 
@@ -163,16 +192,37 @@ impl Lines {
     }
 }
 
-/// A line, without its line ending.
+/// A line, without its line ending; or a row of a table.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
     file: &'a str,
     number: u64,
-    /// Text of the line.
+    /// Text of the line; empty for a row of a table.
     pub text: &'a str,
+    row: Option<&'a dyn Rows>,
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    /// Number of its cells.
+    pub fn width(&self) -> usize {
+        self.row.map_or_else(|| cells(self.text).count(), |row| row.columns().len())
+    }
+
+    /// The cell at a position, if the line is long enough.
+    pub fn cell(&self, at: usize) -> Option<Cell<'a>> {
+        match self.row {
+            Some(row) => (at < row.columns().len()).then(|| row.cell(at)),
+            None => cells(self.text).nth(at).map(Cell::Text),
+        }
+    }
+
+    /// Its cells: those between commas, or those of the row.
+    pub fn cells(&self) -> impl Iterator<Item = Cell<'a>> + use<'a> {
+        let text = self.row.is_none().then(|| cells(self.text).map(Cell::Text));
+        let row = self.row.map(|row| (0..row.columns().len()).map(move |at| row.cell(at)));
+        text.into_iter().flatten().chain(row.into_iter().flatten())
+    }
+
     /// An error about one field of this line.
     pub fn error(&self, field: &str, message: impl std::fmt::Display) -> InputError {
         InputError::new(self.file, message).at_line(self.number).in_field(field)
@@ -182,16 +232,17 @@ impl Line<'_> {
     ///
     /// # Errors
     ///
-    /// Fails if `text` is not a number, not finite, or negative.
-    pub fn number(&self, field: &str, what: &str, text: &str) -> Result<f64, InputError> {
+    /// Fails if `cell` is not a number, not finite, or negative.
+    pub fn number<'c>(&self, field: &str, what: &str, cell: impl Into<Cell<'c>>) -> Result<f64, InputError> {
+        let cell = cell.into();
         let invalid = |problem: &str| {
-            Err(self.error(field, format_args!("`{}`: {problem}; expected {what}", excerpt(text))))
+            Err(self.error(field, format_args!("`{}`: {problem}; expected {what}", excerpt(&cell.text()))))
         };
-        match text.parse::<f64>() {
-            Err(_) => invalid("not a number"),
-            Ok(number) if !number.is_finite() => invalid("not a finite number"),
-            Ok(number) if number < 0.0 => invalid("must not be negative"),
-            Ok(number) => Ok(number),
+        match cell.number() {
+            None => invalid("not a number"),
+            Some(number) if !number.is_finite() => invalid("not a finite number"),
+            Some(number) if number < 0.0 => invalid("must not be negative"),
+            Some(number) => Ok(number),
         }
     }
 
@@ -199,10 +250,15 @@ impl Line<'_> {
     ///
     /// # Errors
     ///
-    /// Fails if `text` is not a whole number from 0 to the largest `u64`.
-    pub fn count(&self, field: &str, what: &str, text: &str) -> Result<u64, InputError> {
-        text.parse().map_err(|_| {
-            self.error(field, format_args!("`{}`: not a whole number from 0; expected {what}", excerpt(text)))
+    /// Fails if `cell` is not a whole number from 0 to the largest `u64`.
+    pub fn count<'c>(&self, field: &str, what: &str, cell: impl Into<Cell<'c>>) -> Result<u64, InputError> {
+        let cell = cell.into();
+        cell.count().ok_or_else(|| {
+            let text = cell.text();
+            self.error(
+                field,
+                format_args!("`{}`: not a whole number from 0; expected {what}", excerpt(&text)),
+            )
         })
     }
 }

@@ -174,3 +174,20 @@ fn a_measured_cloud_states_paths_sources_and_shared_links() {
         assert_eq!(crossed, links, "{from} to {to}");
     }
 }
+
+#[test]
+fn clusters_with_the_same_network_are_equal_in_any_form() {
+    for name in ["four-racks", "irregular", "pods", "pipe", "cloud"] {
+        let cluster = example(name);
+        let json: serde_json::Value =
+            leeward_fabric::input::read_yaml("cluster", &cluster.source).expect("a valid file");
+        let same = Cluster::from_json("cluster", &json).expect("a valid value");
+        assert_eq!(cluster, same, "{name}");
+        assert_eq!(Cluster::from_text("again", &same.source).expect("its own text"), cluster, "{name}");
+    }
+    let cluster = example("four-racks");
+    let faster = Cluster::from_text("faster", &cluster.source.replace("nic: 1Gbps", "nic: 2Gbps"));
+    assert_ne!(faster.expect("a valid file"), cluster);
+    let renamed = Cluster::from_text("renamed", &cluster.source.replace("name: four racks", "name: racks"));
+    assert_ne!(renamed.expect("a valid file"), cluster);
+}

@@ -33,16 +33,7 @@ pub(super) fn place_first(
     draws: &mut RequestDraws,
 ) -> Result<HostId, Refusal> {
     let fabric = filter.pool.fabric();
-    if request.writer.is_some_and(|writer| writer.index() >= fabric.host_count()) {
-        return Err(Refusal::UnknownWriter);
-    }
-    let existing = &request.constraints.existing;
-    let up = existing.iter().filter(|&&host| filter.pool.is_up(host)).count();
-    match data_chunks(request).filter(|_| !existing.is_empty()) {
-        Some(needed) if up < needed => return Err(Refusal::TooFewChunks { up, needed }),
-        None if request.writer.is_none() && !existing.is_empty() => return Err(Refusal::NoSource),
-        _ => {}
-    }
+    check_sources(request, filter)?;
     place_preferred(request, filter);
     if let Some(&first) = filter.used.first() {
         return Ok(first);
@@ -59,9 +50,27 @@ pub(super) fn place_first(
     Ok(host)
 }
 
+/// Checks the senders of a request: the writer, and the hosts with copies or chunks.
+///
+/// # Errors
+/// [`Refusal`] for an unknown writer, if no host with an existing copy can send it, or if too few chunks of a stripe are
+/// left.
+pub(super) fn check_sources(request: &ReplicaRequest, filter: &Filter<'_>) -> Result<(), Refusal> {
+    if request.writer.is_some_and(|writer| writer.index() >= filter.pool.fabric().host_count()) {
+        return Err(Refusal::UnknownWriter);
+    }
+    let existing = &request.constraints.existing;
+    let up = existing.iter().filter(|&&host| filter.pool.is_up(host)).count();
+    match data_chunks(request).filter(|_| !existing.is_empty()) {
+        Some(needed) if up < needed => Err(Refusal::TooFewChunks { up, needed }),
+        None if request.writer.is_none() && !existing.is_empty() => Err(Refusal::NoSource),
+        _ => Ok(()),
+    }
+}
+
 /// Places copies on the preferred hosts, in their order, that are eligible and leave enough copies for further fault
 /// domains.
-fn place_preferred(request: &ReplicaRequest, filter: &mut Filter<'_>) {
+pub(super) fn place_preferred(request: &ReplicaRequest, filter: &mut Filter<'_>) {
     for &host in &request.constraints.preferred {
         if copies_left(request, filter) > 0 && objection(request, filter, host).is_none() {
             filter.used.push(host);
@@ -70,7 +79,7 @@ fn place_preferred(request: &ReplicaRequest, filter: &mut Filter<'_>) {
 }
 
 /// Reason for which a preferred host takes no copy; `None` if it takes one.
-fn objection(request: &ReplicaRequest, filter: &Filter<'_>, host: HostId) -> Option<Constraint> {
+pub(super) fn objection(request: &ReplicaRequest, filter: &Filter<'_>, host: HostId) -> Option<Constraint> {
     filter.refuses(host).or_else(|| {
         if matches!(request.layout, Layout::Stripe { .. }) {
             let full = has_most_chunks(request, filter.pool.fabric(), &filter.used, host);

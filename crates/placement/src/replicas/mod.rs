@@ -6,6 +6,7 @@
 //! A stripe has chunks of an erasure code instead of copies. The host of the first missing chunk of a damaged stripe
 //! rebuilds all missing ones, as HDFS does: it reads as many chunks as the code has of data, and sends the others on.
 
+mod answer;
 mod ccp;
 mod chain;
 mod circuit;
@@ -33,6 +34,7 @@ use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction};
 use leeward_registry::Registry;
 use serde::Deserialize;
 
+pub use answer::{best_by_scores, check_answer, check_request, eligible};
 pub use ccp::{Ccp, CcpSettings, Within};
 pub use coding::Coding;
 pub use copies::{Because, RatedCopy, choose_deletions, order_reads};

@@ -4,6 +4,7 @@
 //! demand (Hotspots section 5.1). A tenant sends an app: tasks that arrive together with a traffic matrix
 //! (Choreo section 5). A policy answers with a host for each task, or refuses the request.
 
+mod answer;
 mod app;
 mod borg;
 mod capacity_check;
@@ -35,6 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::estimate::Estimate;
+pub use answer::{best_by_scores, check_answer, eligible};
 pub use app::App;
 pub use borg::{Borg, BorgSettings};
 pub(crate) use capacity_check::Taken;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::support::{BLOCK, World, request};
 use leeward_fabric::{Bytes, DomainId, HostId};
 use leeward_placement::Constraints;
-use leeward_placement::replicas::{Layout, REGISTRY, ReplicaRequest};
+use leeward_placement::replicas::{Layout, REGISTRY, ReplicaRequest, best_by_scores, check_answer};
 use proptest::prelude::*;
 
 /// Reference implementation of a host's eligibility.
@@ -40,6 +40,38 @@ fn feasible(world: &World, request: &ReplicaRequest) -> bool {
     }
 }
 
+/// Checks that copies satisfy a request, and that the check of answers accepts them.
+fn satisfies(
+    world: &World,
+    request: &ReplicaRequest,
+    name: &str,
+    copies: &[HostId],
+) -> Result<(), TestCaseError> {
+    prop_assert_eq!(copies.len(), usize::from(request.replicas));
+    let mut distinct = copies.to_vec();
+    distinct.sort();
+    distinct.dedup();
+    prop_assert_eq!(distinct.len(), copies.len(), "{}: two copies on one host", name);
+    prop_assert!(copies.iter().all(|&host| is_eligible(world, host, &request.constraints)));
+    let mut domains: BTreeMap<_, usize> = BTreeMap::new();
+    for &host in copies {
+        *domains.entry(world.fabric.fault_domain(world.fabric.rack_of(host))).or_default() += 1;
+    }
+    let faults = usize::from(request.fault_domains);
+    match request.layout {
+        Layout::Chain => prop_assert!(domains.len() > faults, "{}", name),
+        Layout::Stripe { parity } => {
+            // Any `faults` domains may be lost, and at most `parity` chunks go with them.
+            let mut held: Vec<usize> = domains.into_values().collect();
+            held.sort_by(|a, b| b.cmp(a));
+            let lost: usize = held.iter().take(faults).sum();
+            prop_assert!(lost <= usize::from(parity), "{}: {:?}", name, held);
+        }
+    }
+    prop_assert_eq!(check_answer(&world.pool, request, copies), Ok(()), "{}", name);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -51,6 +83,7 @@ proptest! {
         state in prop::collection::vec((0u32..40, 0u8..4), 0..20), loads in prop::collection::vec(0f64..1.2, 1..9),
         excluded in prop::collection::vec(0u32..40, 0..4), excluded_rack in prop::option::of(0u32..8),
         collocated in prop::collection::vec(0u32..40, 0..9), tag in any::<bool>(), turn in 1u64..4000,
+        scores in prop::collection::vec(-1f64..1.0, 1..9),
     ) {
         let mut text = "nic: 1Gbps\noversubscription: 2\ndevices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n\
             hosts_per_rack: ".to_owned() + &hosts.to_string() + "\nracks:\n";
@@ -96,31 +129,19 @@ proptest! {
         for (name, settings) in policies.chain([circuits]) {
             let answers = world.place(name, &settings, &batch);
             prop_assert_eq!(&answers, &world.place(name, &settings, &batch), "{} is not deterministic", name);
-            for answer in answers {
+            for (answer, request) in answers.into_iter().zip(&batch) {
                 prop_assert_eq!(answer.is_ok(), possible, "{}: {:?}", name, answer);
                 let Ok(decision) = answer else { continue };
-                let copies = decision.choice;
-                prop_assert_eq!(copies.len(), usize::from(replicas));
-                let mut distinct = copies.clone();
-                distinct.sort();
-                distinct.dedup();
-                prop_assert_eq!(distinct.len(), copies.len(), "{}: two copies on one host", name);
-                prop_assert!(copies.iter().all(|&host| is_eligible(&world, host, &constraints)));
-                let mut domains: BTreeMap<_, usize> = BTreeMap::new();
-                for &host in &copies {
-                    *domains.entry(world.fabric.fault_domain(world.fabric.rack_of(host))).or_default() += 1;
-                }
-                match layout {
-                    Layout::Chain => prop_assert!(domains.len() > usize::from(faults), "{}", name),
-                    Layout::Stripe { parity } => {
-                        // Any `faults` domains may be lost, and at most `parity` chunks go with them.
-                        let mut held: Vec<usize> = domains.into_values().collect();
-                        held.sort_by(|a, b| b.cmp(a));
-                        let lost: usize = held.iter().take(usize::from(faults)).sum();
-                        prop_assert!(lost <= usize::from(parity), "{}: {:?}", name, held);
-                    }
-                }
+                satisfies(&world, request, name, &decision.choice)?;
             }
+        }
+        let scores: Vec<f64> = (0..count as usize).map(|host| scores[host % scores.len()]).collect();
+        for request in &batch {
+            let answer = best_by_scores(&world.pool, request, &scores, 7);
+            prop_assert_eq!(&answer, &best_by_scores(&world.pool, request, &scores, 7));
+            prop_assert_eq!(answer.is_ok(), possible, "scores: {:?}", answer);
+            let Ok(copies) = answer else { continue };
+            satisfies(&world, request, "scores", &copies)?;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of placement: the policies for replicas, tasks and moves, constraints and re-evaluation.
 
+mod answers;
 mod apart;
 mod circuit_turns;
 mod constraints;

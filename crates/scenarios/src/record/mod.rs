@@ -5,6 +5,7 @@ mod app;
 mod cell;
 mod reads;
 mod repairs;
+mod stored;
 
 pub use app::{App, Migration};
 pub use cell::{CellInterval, CellTasks, Move, Task};

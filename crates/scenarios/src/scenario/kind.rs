@@ -1,5 +1,6 @@
 //! Kind of a scenario: the entities that its policies place or serve.
 
+use leeward_engine::Policies;
 use leeward_placement::{replicas, tasks};
 use leeward_registry::RegistryError;
 use leeward_workloads::Source;
@@ -63,13 +64,28 @@ impl Kind {
     /// # Errors
     /// Returns an error for an unknown policy or invalid settings.
     pub fn check(self, policy: &PolicySpec) -> Result<(), RegistryError> {
-        let PolicySpec { name, settings, .. } = policy;
         match self {
-            Kind::Replicas => replicas::REGISTRY.make(name, settings).map(|_| ()),
-            Kind::Cell => cell_policies::make(policy).map(|_| ()),
-            Kind::Apps => tasks::REGISTRY.make(name, settings).map(|_| ()),
-            Kind::Coflows => leeward_coflows::REGISTRY.make(name, settings).map(|_| ()),
+            Kind::Coflows => leeward_coflows::REGISTRY.make(&policy.name, &policy.settings).map(|_| ()),
+            _ => self.policies(policy).map(|_| ()),
         }
+    }
+
+    /// Creates the policies of a run, for an engine. Coflows need no engine.
+    ///
+    /// # Errors
+    /// Returns an error for an unknown policy or invalid settings.
+    pub fn policies(self, policy: &PolicySpec) -> Result<Policies, RegistryError> {
+        let PolicySpec { name, settings, .. } = policy;
+        let none = Policies::default();
+        Ok(match self {
+            Kind::Replicas => Policies { replicas: Some(replicas::REGISTRY.make(name, settings)?), ..none },
+            Kind::Cell => {
+                let (tasks, moves) = cell_policies::make(policy)?;
+                Policies { tasks: Some(tasks), moves, ..none }
+            }
+            Kind::Apps => Policies { tasks: Some(tasks::REGISTRY.make(name, settings)?), ..none },
+            Kind::Coflows => none,
+        })
     }
 
     /// Name of the kind: `replicas`, `cell`, `apps` or `coflows`.

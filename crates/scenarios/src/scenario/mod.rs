@@ -1,12 +1,12 @@
 //! Scenarios: one cluster, its workloads, events, and the policies to compare, ready to run.
 
-pub(crate) mod cell_policies;
+mod cell_policies;
 mod file;
 mod kind;
 mod sections;
 
 use std::num::NonZeroU16;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use file::{EventFile, HostState, MigrationFile, MovesFile, RepairFile, RepairSource, ScenarioFile};
@@ -15,7 +15,8 @@ use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
 pub use leeward_registry::PolicySpec;
-use leeward_workloads::{Faults, HostChoices, Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
+pub use leeward_workloads::Tables;
+use leeward_workloads::{Faults, HostChoices, Inputs, MOST_RECORDS, Share, Source, Workload};
 use sections::{NO_APPS, NO_COPIES, NO_FILES, NO_TASKS, section};
 
 use super::telemetry::Telemetry;
@@ -62,10 +63,32 @@ pub struct Scenario {
     pub sample: Nanos,
     /// Seed of all random draws, unless a run has its own.
     pub seed: u64,
+    /// The text of its file.
+    pub origin: Origin,
     kind: Kind,
     faults: Option<Faults>,
     sources: Vec<Source>,
     inputs: Inputs,
+}
+
+/// The text from which a scenario was read. With the cluster, it makes the same scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// Name of the file in errors.
+    pub file: String,
+    /// Text of the file.
+    pub text: String,
+    /// Folder of files that the text names.
+    pub base: PathBuf,
+    /// Folder of traces, for files named `data:...`.
+    pub data: Option<PathBuf>,
+}
+
+impl Origin {
+    fn new(file: &str, text: &str, base: &Path, data: Option<&Path>) -> Origin {
+        let (file, text) = (file.to_owned(), text.to_owned());
+        Origin { file, text, base: base.to_owned(), data: data.map(Path::to_owned) }
+    }
 }
 
 /// A scheduled change of the cluster.
@@ -123,12 +146,31 @@ impl Scenario {
     ) -> Result<Scenario, InputError> {
         let read: ScenarioFile = read_yaml(file, text)?;
         let cluster_path = base.join(&read.cluster.value);
-        let error = |field: &str, message: String| InputError::new(file, message).in_field(field);
         if !cluster_path.is_file() {
             let message = format!("no such file ({})", cluster_path.display());
-            return Err(error("cluster", message).at(&read.cluster));
+            return Err(InputError::new(file, message).in_field("cluster").at(&read.cluster));
         }
         let cluster = Cluster::from_file(&cluster_path.to_string_lossy())?;
+        Scenario::build(Origin::new(file, text, base, data), read, cluster)
+    }
+
+    /// Reads a scenario from text, as [`Scenario::from_text`] does, on this cluster in place of the one that the text names.
+    ///
+    /// # Errors
+    /// As [`Scenario::from_text`].
+    pub fn on_cluster(
+        file: &str,
+        text: &str,
+        base: &Path,
+        data: Option<&Path>,
+        cluster: Cluster,
+    ) -> Result<Scenario, InputError> {
+        Scenario::build(Origin::new(file, text, base, data), read_yaml(file, text)?, cluster)
+    }
+
+    fn build(origin: Origin, read: ScenarioFile, cluster: Cluster) -> Result<Scenario, InputError> {
+        let file = origin.file.as_str();
+        let error = |field: &str, message: String| InputError::new(file, message).in_field(field);
         if !cluster.cross_traffic.is_empty() {
             let message =
                 "`cross_traffic` of the cluster has no effect in a simulation; use a workload instead";
@@ -246,15 +288,16 @@ impl Scenario {
             seed: read.seed,
             sources: read.workloads.into_iter().map(|spanned: Spanned<Source>| spanned.value).collect(),
             inputs: Inputs {
-                files: Files { base: base.to_owned(), data: data.map(Path::to_owned) },
+                files: Files { base: origin.base.clone(), data: origin.data.clone() },
                 tables: None,
             },
+            origin,
         })
     }
 
-    /// Sets the reader of Parquet tables.
-    pub fn with_table_reader(self, read: ReadTable) -> Scenario {
-        Scenario { inputs: Inputs { tables: Some(read), ..self.inputs }, ..self }
+    /// Sets the tables in columns: the reader of Parquet files, and tables in memory.
+    pub fn with_tables(self, tables: Arc<dyn Tables>) -> Scenario {
+        Scenario { inputs: Inputs { tables: Some(tables), ..self.inputs }, ..self }
     }
 
     /// Entities that its policies place.

@@ -15,4 +15,5 @@ mod moves;
 mod reads;
 mod repairs;
 mod replicas;
+mod stored;
 mod support;

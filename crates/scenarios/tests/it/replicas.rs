@@ -1,10 +1,12 @@
 //! Properties of every run of files, from scenario file to record, on small clusters.
 
 use leeward_fabric::{Bytes, HostId, ResourceKind};
+use leeward_placement::replicas::{self, Chain, ReplicaRequest};
+use leeward_placement::{Context, Decision, Policy, Refusal};
 use leeward_scenarios::record::Record;
-use leeward_scenarios::scenario::Scenario;
+use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::{Comparison, Summary};
-use leeward_scenarios::{Task, run_all};
+use leeward_scenarios::{RunError, Task, run_all, run_all_by};
 use leeward_testing::clusters::RACKS_4X4_WITH_DISKS;
 use proptest::prelude::*;
 
@@ -246,6 +248,50 @@ fn a_stopped_run_returns_the_stopped_error() {
     let task = Task { policy: "uniform".parse().unwrap(), seed: 1 };
     let stopped = run_all(&scenario, &[task], 1, &|_, share| share < 0.5);
     assert_eq!(stopped.err().map(|error| error.to_string()), Some("stopped".to_owned()));
+}
+
+/// A policy outside of the registry: each host has its number as its score.
+struct Last;
+
+impl Policy<ReplicaRequest> for Last {
+    fn name(&self) -> &'static str {
+        "last"
+    }
+
+    fn place_one(
+        &self,
+        request: &ReplicaRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Chain>, Refusal> {
+        let scores: Vec<f64> = context.pool.fabric().all_hosts().map(|host| f64::from(host.0)).collect();
+        let hosts = replicas::best_by_scores(context.pool, request, &scores, context.seed)?;
+        let (now, epoch) = (context.view.now(), context.view.epoch());
+        Ok(replicas::given(self.name(), request, &hosts, now, epoch, context.pool))
+    }
+}
+
+#[test]
+fn a_policy_of_the_caller_decides_and_its_errors_end_the_runs() {
+    let scenario = scenario("caller", &[(0, BLOCK), (1, BLOCK)], "horizon: 1min\n");
+    let tasks = ["uniform", "last"].map(|name| Task { policy: PolicySpec::named(name), seed: scenario.seed });
+    let runs = run_all_by(&scenario, &tasks, 2, &|_, _| true, &|task| {
+        let policy: Box<dyn Policy<ReplicaRequest>> = Box::new(Last);
+        if task.policy.name == "last" {
+            Ok(policy.into())
+        } else {
+            Ok(scenario.kind().policies(&task.policy)?)
+        }
+    });
+    let runs = runs.expect("a valid scenario runs");
+    assert_eq!(runs[0].record, run(&scenario, "uniform"), "a policy of the registry is not affected");
+    assert_eq!(runs[1].policy.label, "last");
+    for block in &runs[1].record.blocks {
+        let writer = block.writer;
+        let others: Vec<HostId> = (0..16).rev().map(HostId).filter(|&host| host != writer).collect();
+        assert_eq!((block.copies[0], block.copies[1]), (writer, others[0]), "{block:?}");
+    }
+    let stopped = run_all_by(&scenario, &tasks, 1, &|_, _| true, &|_| Err(RunError::Stopped));
+    assert_eq!(stopped.err(), Some(RunError::Stopped));
 }
 
 #[test]

@@ -211,7 +211,7 @@ impl<A: Addresses> Coordinator<A> {
         let others = ids.into_iter().filter(|&other| other != id);
         AdmissionInput {
             active: others.filter_map(|other| self.records.get(other).cloned()).collect(),
-            cluster: Cluster { fabric, capacities, cross_traffic: Vec::new() },
+            cluster: Cluster { fabric, capacities, cross_traffic: Vec::new(), source: Arc::default() },
             form: spec.workload().map(|spec| spec.workload.clone()).unwrap_or_default(),
             id,
             policy,

@@ -1,7 +1,7 @@
-//! Leeward's own dialect: CSV with a header. The columns `seconds`, `kind` and `size` are required, and `offset` is
-//! optional. Columns may be in any order, and others are ignored.
+//! Leeward's own dialect: CSV with a header, or a table in columns. The columns `seconds`, `kind` and `size` are required,
+//! and `offset` is optional. Columns may be in any order, and others are ignored.
 
-use leeward_fabric::input::{InputError, Line, cells, excerpt};
+use leeward_fabric::input::{Cell, InputError, Line, cells, excerpt};
 
 use super::{Fields, Parse, ParsedLine, Rest, fields};
 use crate::Request;
@@ -51,9 +51,9 @@ impl Parse for Parser {
         if line.text == self.header {
             return Ok(ParsedLine::Rest(Rest::Heading));
         }
-        let mut row = [""; COLUMNS.len()];
+        let mut row = [Cell::EMPTY; COLUMNS.len()];
         let mut width = 0;
-        for cell in cells(line.text) {
+        for cell in line.cells() {
             if let Some(Some(column)) = self.columns.get(width) {
                 row[*column] = cell;
             }
@@ -63,15 +63,15 @@ impl Parse for Parser {
             let message = format!("{width} cells, but the header has {}", self.columns.len());
             return Err(line.error("columns", message));
         }
-        let [at, kind, size, offset] = row;
-        let at = fields::seconds(line, "seconds", at)?;
-        let kind = fields::kind(line, "kind", kind, &["read", "r"], &["write", "w"])?;
-        let (size, is_rounded) = fields::size(line, "size", size)?;
+        let [at, kind, size, offset] = row.map(Cell::text);
+        let at = fields::seconds(line, "seconds", &at)?;
+        let kind = fields::kind(line, "kind", &kind, &["read", "r"], &["write", "w"])?;
+        let (size, is_rounded) = fields::size(line, "size", &size)?;
         let request = Request {
             at,
             kind,
             size,
-            offset: match offset {
+            offset: match &*offset {
                 "" => None,
                 text => Some(fields::signed(line, "offset", "bytes", text)?),
             },

@@ -9,4 +9,5 @@ mod properties;
 mod readers;
 mod sources;
 mod support;
+mod tables;
 mod traces;

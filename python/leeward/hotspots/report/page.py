@@ -20,12 +20,13 @@ def write_page(path: str | PathLike[str], analysis: Analysis) -> None:
 
 def page(analysis: Analysis) -> str:
     """The page as text. It loads nothing from outside."""
-    pictures = document.pictures(_pictures(analysis))
+    pictures = document.pictures(page_pictures(analysis))
     parts = [*map(_section, answer(analysis, ROWS)), pictures, *map(_section, sections(analysis, ROWS))]
     return document.document("Hotspots", "Hotspots", heading(analysis), parts)
 
 
-def _pictures(analysis: Analysis) -> list[Picture]:
+def page_pictures(analysis: Analysis) -> list[Picture]:
+    """The pictures, with titles and captions."""
     from leeward.hotspots.report import pictures
 
     result = []

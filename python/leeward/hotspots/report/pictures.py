@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from leeward._extras import needed
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.hot import TOR
 from leeward.hotspots.report.section import stamp
@@ -30,10 +31,11 @@ _LEAST_SHARE = 0.001
 
 def heat(analysis: Analysis) -> str:
     """Heat map of racks: maximum utilization of the busier direction in each cell of time."""
-    import matplotlib
+    with needed():
+        import matplotlib
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
 
     cells = analysis.heat.to_pydict()
     starts = sorted(set(cells["start_ms"]))

@@ -24,13 +24,13 @@ use leeward_engine::{Engine, Input, Output, Policies};
 use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_fluid::FlowId;
 use leeward_ledger::{Ledger, Sample};
-use leeward_placement::{Explain, tasks};
+use leeward_placement::Explain;
 use leeward_workloads::{AppArrival, Workload};
 
 use super::world::World;
 use crate::driver::error::{Progress, RunError};
 use crate::record::{App, Host, Record};
-use crate::scenario::{Event, PolicySpec, Scenario};
+use crate::scenario::{Event, Scenario};
 use crate::telemetry::TimedSamples;
 use cross::Cross;
 use running::Running;
@@ -77,33 +77,30 @@ struct Driver<'a> {
     detected_failures: BTreeSet<HostId>,
 }
 
-/// Runs one policy of a scenario on its apps. `progress` regularly receives the finished share of the run; it returns
+/// Runs a scenario's apps under policies. `progress` regularly receives the finished share of the run; it returns
 /// false to stop the run.
 ///
 /// # Errors
-/// Returns an error for an invalid policy, invalid settings or arrivals, or [`RunError::Stopped`] if
-/// `progress` stopped it.
+/// Returns an error for invalid settings or arrivals, or [`RunError::Stopped`] if `progress` stopped it.
 pub fn run(
     scenario: &Scenario,
     workload: &Workload,
-    policy: &PolicySpec,
+    policies: Policies,
     seed: u64,
     progress: Progress<'_>,
 ) -> Result<Record, RunError> {
-    Driver::new(scenario, workload, policy, seed)?.run(progress)
+    Driver::new(scenario, workload, policies, seed)?.run(progress)
 }
 
 impl<'a> Driver<'a> {
     fn new(
         scenario: &'a Scenario,
         workload: &'a Workload,
-        policy: &PolicySpec,
+        policies: Policies,
         seed: u64,
     ) -> Result<Driver<'a>, RunError> {
         let Cluster { fabric, capacities, .. } = &scenario.cluster;
         let ledger = Ledger::new(fabric.clone(), capacities, scenario.ledger.clone())?;
-        let tasks = Some(tasks::REGISTRY.make(&policy.name, &policy.settings)?);
-        let policies = Policies { tasks, ..Policies::default() };
         let record = Record {
             apps: workload.apps.iter().map(app_record).collect(),
             hosts: vec![Host::default(); fabric.host_count()],

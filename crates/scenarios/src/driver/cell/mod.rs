@@ -40,7 +40,7 @@ use leeward_workloads::{CellTask, Workload};
 use crate::driver::error::{Progress, RunError};
 use crate::outage::Outages;
 use crate::record::{CellInterval, CellTasks, Host, LinkRecorder, Record, Task};
-use crate::scenario::{PolicySpec, Scenario, cell_policies};
+use crate::scenario::Scenario;
 use crate::telemetry::{Counter, Reporters, Telemetry};
 
 use loads::Loads;
@@ -76,39 +76,36 @@ struct Driver<'a> {
     record: Record,
 }
 
-/// Runs one policy of a scenario on its tasks. `progress` regularly receives the finished share of the run; it returns
+/// Runs a scenario's tasks under policies. `progress` regularly receives the finished share of the run; it returns
 /// false to stop the run.
 ///
 /// # Errors
-/// Returns an error for an invalid policy, invalid settings or telemetry, or [`RunError::Stopped`] if
-/// `progress` stopped it.
+/// Returns an error for invalid settings or telemetry, or [`RunError::Stopped`] if `progress` stopped it.
 pub fn run(
     scenario: &Scenario,
     workload: &Workload,
-    policy: &PolicySpec,
+    policies: Policies,
     seed: u64,
     progress: Progress<'_>,
 ) -> Result<Record, RunError> {
-    Driver::new(scenario, workload, policy, seed)?.run(progress)
+    Driver::new(scenario, workload, policies, seed)?.run(progress)
 }
 
 impl<'a> Driver<'a> {
     fn new(
         scenario: &'a Scenario,
         workload: &'a Workload,
-        policy: &PolicySpec,
+        policies: Policies,
         seed: u64,
     ) -> Result<Driver<'a>, RunError> {
         let fabric = scenario.cluster.fabric.clone();
         let truth = scenario.cluster.capacities.clone();
-        let (tasks, moves) = cell_policies::make(policy)?;
         let interval = scenario.telemetry.interval;
         let (hot_test, cooldown) = (scenario.moves.test(), u64::from(scenario.moves.cooldown));
         let cooldown = Nanos(interval.0.saturating_mul(cooldown));
-        let has_moves = moves.is_some();
+        let has_moves = policies.moves.is_some();
         let history = workload.history;
-        let policies =
-            Policies { tasks: Some(tasks), moves, cooldown, hot_test, history, ..Policies::default() };
+        let policies = Policies { cooldown, hot_test, history, ..policies };
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
         let levels = Levels::new(seed, interval);
         Ok(Driver {

@@ -20,17 +20,17 @@ mod writes;
 
 use std::collections::{BTreeMap, HashMap};
 
-use leeward_engine::{Engine, Input, Output};
+use leeward_engine::{Engine, Input, Output, Policies};
 use leeward_fabric::{Bytes, Cluster, HostId, Nanos};
 use leeward_fluid::FlowId;
 use leeward_ledger::{EntryId, Ledger, Sample};
-use leeward_placement::{Explain, Note, replicas};
+use leeward_placement::{Explain, Note};
 use leeward_workloads::Workload;
 
 use super::world::World;
 use crate::driver::error::{Progress, RunError};
 use crate::record::{Host, Job, Record};
-use crate::scenario::{Event, PolicySpec, Scenario};
+use crate::scenario::{Event, Scenario};
 use repairs::FIRST_REPAIR;
 
 /// A block in progress.
@@ -104,35 +104,33 @@ pub struct Driver<'a> {
     requests: Vec<u32>,
 }
 
-/// Runs one policy of a scenario on its arrivals. `progress` regularly receives the finished share of the run; it
-/// returns false to stop the run.
+/// Runs a scenario's arrivals under policies. `progress` regularly receives the finished share of the run; it returns
+/// false to stop the run.
 ///
 /// # Errors
-/// Returns an error for an invalid policy, invalid settings or arrivals, or [`RunError::Stopped`] if
-/// `progress` stopped it.
+/// Returns an error for invalid settings or arrivals, or [`RunError::Stopped`] if `progress` stopped it.
 pub fn run(
     scenario: &Scenario,
     workload: &Workload,
-    policy: &PolicySpec,
+    policies: Policies,
     seed: u64,
     progress: Progress<'_>,
 ) -> Result<Record, RunError> {
-    Driver::new(scenario, workload, policy, seed)?.run(progress)
+    Driver::new(scenario, workload, policies, seed)?.run(progress)
 }
 
 impl<'a> Driver<'a> {
     fn new(
         scenario: &'a Scenario,
         workload: &'a Workload,
-        policy: &PolicySpec,
+        policies: Policies,
         seed: u64,
     ) -> Result<Driver<'a>, RunError> {
         let Cluster { fabric, capacities, .. } = &scenario.cluster;
         let ledger = Ledger::new(fabric.clone(), capacities, scenario.ledger.clone())?;
-        let policy = replicas::REGISTRY.make(&policy.name, &policy.settings)?;
         Ok(Driver {
             world: World::new(scenario, workload, seed, Pending::Event)?,
-            engine: Engine::new(ledger, policy, seed, Explain::Off),
+            engine: Engine::new(ledger, policies, seed, Explain::Off),
             record: empty_record(workload, fabric.host_count()),
             purposes: HashMap::new(),
             blocks: BTreeMap::new(),
