@@ -37,7 +37,7 @@ def bars(rows: Sequence[Row], measured: str = "lab") -> "Figure":
         mine = [row for row in shown if row.unit == unit]
         at = numpy.arange(len(mine))
         columns = {
-            "paper": [row.paper for row in mine],
+            "paper": [row.nearest for row in mine],
             "simulator": [row.simulator for row in mine],
             measured: [row.ours for row in mine],
         }

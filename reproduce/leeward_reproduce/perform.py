@@ -1,7 +1,7 @@
 """Runs a reproduction: makes the runs that figures of a paper need, then their rows and pictures.
 
 The module of each paper has the same members: `FIGURES` by name, `runs` for the number of runs, `make` for
-the rows, and `check_horizon`.
+the rows, and `check_horizon`. It may have `MAIN`, the results that matter most.
 """
 
 import tempfile
@@ -78,9 +78,9 @@ def reproduce(
         figures: Names of its figures; by default all. A string is one name.
         seeds: Number of seeds, which are numbered from 1; all policies of a seed see the same arrivals.
         jobs: Number of runs at once; by default the number of processors.
-        out: Folder for `rows.json`, `results.md` (the rows as tables), `run.json` (inputs), `pictures/`, and
-            `sweeps/`, from which another call continues; by default nothing is kept. Another call with the
-            same seeds and horizon adds its figures.
+        out: Folder for `rows.json`, `results.md` (a summary, and the rows as tables), `run.json` (inputs),
+            `pictures/`, and `sweeps/`, from which another call continues; by default nothing is kept. Another
+            call with the same seeds and horizon adds its figures.
         horizon: Length of every run, such as `5min`, for a first look; the notes of rows then say so. By
             default, runs are as long as the paper's.
         lab: True to run figures between real kernels on this machine, as root, instead of in the simulator.
@@ -104,9 +104,8 @@ def reproduce(
         place = Path(folder)
         rows: list[Row] = module.make(selection, inputs, jobs, place, out is not None, progress)
         if out is not None:
-            results_folder.write(
-                place, inputs, {name: figure.title for name, figure in module.FIGURES.items()}, rows
-            )
+            titles = {name: figure.title for name, figure in module.FIGURES.items()}
+            results_folder.write(place, inputs, titles, rows, getattr(module, "MAIN", ()))
     return rows
 
 

@@ -2,7 +2,7 @@
 
     FOLDER/run.json       paper, Leeward's version, number of seeds, horizon
     FOLDER/rows.json      the rows of all figures made so far
-    FOLDER/results.md     the same rows as tables
+    FOLDER/results.md     a summary, and the same rows as tables
     FOLDER/pictures/      pictures of the figures
     FOLDER/sweeps/        runs
 
@@ -18,7 +18,8 @@ from pathlib import Path
 from leeward._files import atomic_file, check_folder, is_temporary
 from leeward._native import __version__
 from leeward.errors import InputError
-from leeward_reproduce.rows import Row, with_reason
+from leeward_reproduce.rows import NOT_EXPLAINED, Row, with_reason
+from leeward_reproduce.summary import MainResult, summary
 from leeward_reproduce.table import markdown
 
 SEEDS = 10
@@ -87,9 +88,9 @@ def current_inputs(
 
 
 def mark_rows(rows: Sequence[Row], inputs: Inputs) -> list[Row]:
-    """Rows of runs. In a first look, their notes say so; otherwise they have reasons of large differences."""
+    """Rows of runs. In a first look, their notes say so; otherwise those that do not hold have a reason."""
     if not inputs.look:
-        return [row if row.note else with_reason(row) for row in rows]
+        return [with_reason(row, NOT_EXPLAINED) for row in rows]
     look = f"a first look: {inputs.look}"
     return [
         row if row.ours is None else replace(row, note="; ".join(filter(None, [row.note, look])))
@@ -129,7 +130,13 @@ def read_rows(out: Path, inputs: Inputs) -> list[Row]:
     return rows
 
 
-def write(out: Path, inputs: Inputs, titles: Mapping[str, str], rows: Sequence[Row]) -> None:
+def write(
+    out: Path,
+    inputs: Inputs,
+    titles: Mapping[str, str],
+    rows: Sequence[Row],
+    main: Sequence[MainResult] = (),
+) -> None:
     """Adds figures to a folder of the same reproduction, or replaces them.
 
     Args:
@@ -137,6 +144,7 @@ def write(out: Path, inputs: Inputs, titles: Mapping[str, str], rows: Sequence[R
         inputs: Inputs of the figures.
         titles: Titles of all figures, in order.
         rows: Rows of some figures.
+        main: Results that matter most, for the summary.
 
     Raises:
         ValueError: A row is of a figure without a title.
@@ -147,11 +155,12 @@ def write(out: Path, inputs: Inputs, titles: Mapping[str, str], rows: Sequence[R
     every = [*rows, *(row for row in read_rows(out, inputs) if row.figure not in new)]
     of_figure = {name: [row for row in every if row.figure == name] for name in titles}
     by_figure = {name: (titles[name], results) for name, results in of_figure.items() if results}
-    whole = [asdict(row) for _, results in by_figure.values() for row in results]
+    whole = [row for _, results in by_figure.values() for row in results]
     out.mkdir(parents=True, exist_ok=True)
     _write(out / RUN, json.dumps(asdict(inputs), indent=1) + "\n")
-    _write(out / ROWS, json.dumps(whole, indent=1, allow_nan=False) + "\n")
-    _write(out / RESULTS, markdown(f"{inputs.summary}.", by_figure, inputs.measured))
+    _write(out / ROWS, json.dumps([asdict(row) for row in whole], indent=1, allow_nan=False) + "\n")
+    beginning = f"{inputs.summary}."
+    _write(out / RESULTS, markdown(beginning, by_figure, inputs.measured, summary(whole, main)))
 
 
 def _write(path: Path, text: str) -> None:

@@ -3,16 +3,16 @@
 import numpy
 import pytest
 
-from leeward_reproduce.choreo import lab, lab_runs, workload
+from leeward_reproduce.choreo import lab, lab_runs, topology, workload
 from leeward_reproduce.perform import reproduce
 from support.parts import require_root
 
 
 def test_a_lab_has_the_rates_of_its_topology() -> None:
-    topology = lab.Topology([1000.0] * 10, {(0, 1): 400.0}, (2, 3))
-    assert [topology.path(*pair) for pair in ((0, 1), (1, 0), (2, 3), (3, 2))] == [400, 1000, 4000, 4000]
+    drawn = topology.Topology([1000.0] * 10, {(0, 1): 400.0}, (2, 3))
+    assert [drawn.path(*pair) for pair in ((0, 1), (1, 0), (2, 3), (3, 2))] == [400, 1000, 4000, 4000]
     require_root()
-    with lab.lab(topology) as built:
+    with lab.lab(drawn) as built:
         rates = {(pair["from"], pair["to"]): pair for pair in built.measured["pairs"]}
         ran = lab_runs.run_apps(built, "choreo", [(0.0, workload.App([(4.0, 0)] * 2, [(0, 1, 10**6)]))], 1)
     assert float(rates["h0", "h1"]["rate"].removesuffix("bps")) == pytest.approx(40e6, rel=0.15)

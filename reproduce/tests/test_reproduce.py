@@ -21,7 +21,7 @@ from leeward.errors import InputError
 from leeward_reproduce import command, perform, results_folder
 from leeward_reproduce.outcomes import outcomes
 from leeward_reproduce.perform import reproduce
-from leeward_reproduce.rows import Row, measured_row, missing_row, with_reason
+from leeward_reproduce.rows import Row, measured_row, missing_row
 from leeward_reproduce.sinbad import FIGURES, analysis, limits, pairs, sweeps
 from leeward_reproduce.table import markdown, table
 
@@ -307,22 +307,6 @@ def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(reproduction: tup
     assert all(row.note.endswith("a first look: 2 seeds and runs of 2min") for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("values", "paper", "reason", "note"),
-    [
-        ([1.1], 1.0, "smaller files", ""),
-        ([1.2], 1.0, "smaller files", "smaller files"),
-        ([0.8], 1.0, "", "not explained"),
-        ([0.5, 1.9], 1.0, "smaller files", "the interval includes the paper's value"),
-        ([1.0, 3.0], None, "smaller files", ""),
-    ],
-)
-def test_only_large_differences_from_the_paper_have_a_reason(
-    values: list[float], paper: float | None, reason: str, note: str
-) -> None:
-    assert with_reason(measured_row("8", "it", "x", values, paper), reason).note == note
-
-
 def test_rows_of_papers_that_differ_much_have_a_note() -> None:
     folder = Path(__file__).parents[2] / "papers"
     for file in (*folder.glob("*/real.md"), folder / "sinbad" / "results.md"):
@@ -356,10 +340,11 @@ def test_a_reproduction_at_full_length_is_not_marked_as_a_first_look() -> None:
     whole = results_folder.current_inputs("sinbad", results_folder.SEEDS, None)
     row = measured_row("8", "it", "x", [1.0])
     assert (whole.look, results_folder.mark_rows([row], whole)) == ("", [row])
-    far = measured_row("8", "it", "x", [1.0], 2.0)
-    assert [one.note for one in results_folder.mark_rows([far], whole)] == ["not explained"]
-    noted = replace(far, note="smaller files")
-    assert results_folder.mark_rows([noted], whole) == [noted]
+    far = measured_row("8", "it", "x", [1.0], 2.0, "of files")
+    (marked,) = results_folder.mark_rows([far], whole)
+    assert (marked.reason, marked.tested, marked.note) == ("not explained", "", "of files")
+    explained = replace(far, reason="smaller files", tested="files of 1 GB")
+    assert results_folder.mark_rows([explained], whole) == [explained]
     assert "first look" not in whole.summary
     lab = results_folder.current_inputs("etalon", 1, None, lab=True, full_seeds=1)
     assert (lab.look, lab.summary.endswith(", seed 1, shorter runs than the paper's")) == ("", True)

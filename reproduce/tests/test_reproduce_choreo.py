@@ -1,10 +1,11 @@
-"""Choreo's measurements in the packet simulator."""
+"""Choreo's measurements in the packet simulator, and the placements of its apps."""
 
 import numpy
 import pytest
 
 from leeward import _native, packets
-from leeward_reproduce.choreo import simulated
+from leeward_reproduce.choreo import comparison, experiments, simulated, topology, workload
+from leeward_reproduce.choreo.experiments import EXACT, Outcome
 from leeward_reproduce.choreo.packet_network import (
     Network,
     Train,
@@ -94,3 +95,105 @@ def test_stability_is_computed_by_the_probe_module() -> None:
         1.0,
     )
     assert _native.probe_stability([8e8], 1.0, [1.0]) == []
+
+
+def test_a_drawn_topology_has_slow_paths_below_the_rate_of_their_source() -> None:
+    random = numpy.random.default_rng(7)
+    drawn = [topology.draw(random) for _ in range(40)]
+    count = workload.MACHINES * (workload.MACHINES - 1)
+    share = numpy.mean([len(one.slow) / count for one in drawn])
+    assert share == pytest.approx(topology.SLOW_SHARE, abs=0.03)
+    assert 0.2 < numpy.mean([one.joined is not None for one in drawn]) < 0.8
+    for one in drawn:
+        assert all(900 <= rate <= 1100 for rate in one.sources)
+        assert all(296 <= rate <= 900 and one.path(*pair) == rate for pair, rate in one.slow.items())
+    joined = next(one for one in drawn if one.joined)
+    assert joined.joined is not None
+    a, b = joined.joined
+    assert (joined.path(a, b), joined.path(b, a)) == (topology.SAME_MACHINE, topology.SAME_MACHINE)
+
+
+def test_apps_in_a_topology_take_the_time_of_their_slowest_path() -> None:
+    network = topology.Topology([1000.0] * workload.MACHINES, {(0, 1): 400.0}, (2, 3)).cluster()
+    # Tasks of three cores are on a host of their own, in the order of hosts, from one that the seed chooses.
+    apps = [(0.0, [(3.0, 0)] * workload.MACHINES, [(at, (at + 1) % 10, 10**9) for at in range(10)])]
+    (run,) = _native.simulate_apps(network, "round-robin", apps, 1)
+    hosts = [int(name.removeprefix("h")) for name in run["hosts"]]
+    assert sorted(hosts) == list(range(workload.MACHINES))
+    slow = (0, 1) in zip(hosts, [*hosts[1:], hosts[0]], strict=True)
+    assert run["seconds"] == pytest.approx(20.0 if slow else 8.0, rel=1e-6)
+
+
+def test_variants_of_figure_10_differ_in_one_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "APPS", 2)
+    base = experiments.at_once(1)
+    assert base == experiments.at_once(1)
+    assert experiments.at_once(1, networks=experiments.machines) != base
+    random = numpy.random.default_rng(3)
+    even = experiments.equal(random)
+    assert len({size for _, _, size in even.transfers}) == 1
+    large = [experiments.large(random) for _ in range(40)]
+    assert {len(one.tasks) for one in large} == set(range(workload.LARGE[0], workload.LARGE[1] + 1))
+
+
+def test_the_best_placement_of_a_large_app_is_no_slower_than_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "LARGE_APPS", 1)
+    monkeypatch.setattr(experiments, "LARGE_NODES", 1)
+    outcome = experiments.exact_large(1)
+    ((times,), (gap,)) = outcome.times, outcome.gaps
+    assert 0 <= times[experiments.EXACT] <= min(times["choreo"], times["leeward"]) * (1 + 1e-9)
+    assert 0 <= gap <= 1
+
+
+def outcome(*times: tuple[float, float, float], gaps: tuple[float, ...] = ()) -> Outcome:
+    """An outcome with times of `choreo`, of the best placement and of each baseline."""
+    every = [
+        {"choreo": ours, "leeward": ours, EXACT: best} | dict.fromkeys(experiments.BASELINES, base)
+        for ours, best, base in times
+    ]
+    return Outcome(every, 0, list(gaps))
+
+
+def test_speed_ups_are_compared_in_points_and_shares_of_apps_are_not() -> None:
+    outcomes = [outcome((5.0, 5.0, 10.0), (9.0, 9.0, 10.0)), outcome((5.1, 5.0, 10.0), (9.0, 9.0, 10.0))]
+    rows = {row.quantity: row for row in comparison.rows_at_once(outcomes)}
+    mean = rows["speed-up, mean: choreo against random"]
+    assert (mean.paper, mean.paper_high, mean.deviation_percent) == (8.0, 14.0, None)
+    assert mean.deviation_points == pytest.approx(29.75 - 14.0)
+    assert (mean.holds, mean.reason) == (False, comparison.SKEW.text)
+    gain = rows["apps that gain: choreo against random"]
+    assert gain.deviation_percent == pytest.approx(100 * 30 / 70)
+    best = rows["largest speed-up: choreo against random"]
+    assert (best.paper, best.holds, best.deviation_percent) == (61.0, None, None)
+    assert best.note.startswith("not compared: ")
+    assert all(row.holds is None for row in comparison.rows_of_variant("10a-even")(outcomes))
+    assert all(row.paper is None for quantity, row in rows.items() if ": leeward" in quantity)
+
+
+def test_greedy_is_compared_with_the_best_placement_and_with_the_bound_of_the_solver() -> None:
+    # Apps are 13 % and 33 % slower than the best placement; the best of the second may be a fifth faster.
+    outcomes = [outcome((11.3, 10.0, 20.0), (13.3, 10.0, 20.0), (11.3, 10.0, 20.0), gaps=(0.0, 0.2, 0.0))] * 2
+    rows = {row.quantity: row for row in comparison.rows_exact("exact", comparison.SMALL)(outcomes)}
+    median = rows["completion time over the best placement's, median: choreo"]
+    assert median.ours == pytest.approx(13.0)
+    assert (median.holds, median.note) == (
+        True,
+        "6 apps, 4 of them proven best; apps that no link carries anything of count as 0",
+    )
+    assert rows["completion time over the best placement's, mean: choreo"].ours == pytest.approx(59 / 3)
+    assert rows["completion time over the solver's bound, median: choreo"].ours == pytest.approx(13.0)
+    assert rows["apps placed as well as can be: choreo"].ours == 0
+    ratio = rows["completion time over the best placement's, ratio of the medians: choreo"]
+    assert (ratio.ours, ratio.paper, ratio.holds) == (pytest.approx(13.0), 13.0, None)
+    variant = comparison.rows_exact("exact-hose", None)(outcomes)
+    assert all(row.paper is None for row in variant)
+
+
+def test_an_app_whose_best_placement_takes_no_time_is_left_out_of_the_mean() -> None:
+    outcomes = [outcome((0.0, 0.0, 1.0), (1.0, 0.0, 1.0), (1.1, 1.0, 2.0), gaps=(0.0, 0.0, 0.0))] * 2
+    rows = {row.quantity: row for row in comparison.rows_exact("exact", comparison.SMALL)(outcomes)}
+    mean = rows["completion time over the best placement's, mean: choreo"]
+    assert mean.ours == pytest.approx(5.0)
+    assert mean.note == "without 2 apps whose best placement takes no time"
+    assert "completion time over the solver's bound, median: choreo" not in rows
+    assert rows["completion time over the best placement's, median: choreo"].ours == pytest.approx(10.0)

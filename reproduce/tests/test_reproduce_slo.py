@@ -26,6 +26,7 @@ from leeward_reproduce.slo import (
     misbehaving,
     optimum,
     packing,
+    paper,
     perform,
     schedulers,
     store,
@@ -81,6 +82,7 @@ def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimum, "LARGE", 3)
     monkeypatch.setattr(optimum, "SCALES", (1, 2))
     monkeypatch.setattr(gaps, "WINDOW", 2.0)
+    monkeypatch.setattr(optimum, "LENGTHS", (30.0, 40.0))
     short(monkeypatch)
 
 
@@ -426,3 +428,25 @@ def test_a_combined_figure_selects_its_parts() -> None:
         assert runs("slo", figure, 2) == runs("slo", those, 2) > 0
         assert all(figure in perform.FIGURES[name].title for name in those if name != "5.9")
     assert perform.ALIASES["5.1"] == ("5.8", "5.9")
+
+
+@pytest.mark.usefixtures("small")
+def test_longer_traces_are_of_the_same_workloads() -> None:
+    usual, longer = caches.experiment(), caches.experiment(seconds=4 * caches.SECONDS)
+    assert len(usual) == len(longer) == caches.SMALL + caches.TRACES
+    for trace in range(len(usual)):
+        grown = longer.payload(trace, "whole") / usual.payload(trace, "whole")
+        assert grown == pytest.approx(4, rel=0.25)
+    assert caches.experiment(seconds=caches.SECONDS) is usual
+
+
+@pytest.mark.usefixtures("small")
+def test_small_requests_have_rows_for_each_length_and_only_that_of_the_thesis_is_compared() -> None:
+    outcomes = [optimum.small_longer(seed) for seed in (1, 2)]
+    rows = {row.quantity: row for row in optimum.rows_longer(outcomes)}
+    first, second = (f"traces of {seconds / 60:g} min: " for seconds in optimum.LENGTHS)
+    label = "SNC over the best as published: bytes"
+    assert (rows[first + label].paper, rows[second + label].paper) == (paper.SMALL_BYTES, None)
+    assert {row.figure for row in rows.values()} == {"4.12-long"}
+    assert len(rows) == 2 * len(optimum.rows_small([one[f"{optimum.LENGTHS[0]:g}"] for one in outcomes]))
+    assert optimum.small(1) == optimum.small(1, caches.SECONDS)

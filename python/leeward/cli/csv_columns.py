@@ -128,7 +128,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "probe path": _PATH,
     "probe steady": ("lag_s", "pairs", "median", "mean", "p95"),
     "reproduce": (
-        *("figure", "quantity", "unit", "paper", "ours", "ci_low", "ci_high", "deviation_percent", "note"),
+        *("figure", "quantity", "unit", "paper", "paper_high", "ours", "ci_low", "ci_high"),
+        *("deviation_percent", "deviation_points", "holds", "reason", "tested", "note"),
     ),
     "slo admit": ("workload", "present", "changed", "admitted", "runs", "refused", "disturbed"),
     "slo bound": _WORKLOAD,

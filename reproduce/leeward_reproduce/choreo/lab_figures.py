@@ -19,7 +19,7 @@ from leeward_reproduce.choreo.experiments import BASELINES
 from leeward_reproduce.choreo.lab_runs import LabOutcome
 from leeward_reproduce.choreo.namespaces import UnableError
 from leeward_reproduce.choreo.perform import check_horizon
-from leeward_reproduce.rows import Row, measured_row, missing_row
+from leeward_reproduce.rows import Paper, Row, change_row, measured_row, missing_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -34,14 +34,14 @@ class Figure:
     """A figure of the paper that runs in the lab."""
 
     title: str
-    paper: Mapping[str, comparison.Range | float]
-    """The paper's values, by the names of quantities."""
+    paper: Mapping[str, Paper]
+    """The paper's values, by the names of quantities; none for a variant, which tests a reason."""
 
 
 FIGURES = {
     "10a": Figure("apps placed at once, by the wall clock", comparison.AT_ONCE),
     "10b": Figure("apps placed in sequence, by the wall clock", comparison.IN_SEQUENCE),
-    "even": Figure("apps of equal transfers placed at once, by the wall clock", comparison.AT_ONCE),
+    "even": Figure("apps of equal transfers placed at once, by the wall clock", {}),
 }
 """Figures by the names of `--figure`."""
 
@@ -98,7 +98,7 @@ def _accuracy(name: str, outcomes: Sequence[LabOutcome]) -> list[Row]:
     medians = [float(numpy.median(one)) for one in absolute]
     more = "time by the wall clock over the simulated one, mean"
     return [
-        measured_row(name, more, "% more", [float(one.mean()) for one in differences]),
+        change_row(name, more, [float(one.mean()) for one in differences], unit="% more"),
         measured_row(name, "difference of these times, median", "%", medians),
         measured_row(name, "difference of these times, largest", "%", [float(one.max()) for one in absolute]),
         measured_row(name, "apps with the same hosts in the simulation", "%", same, None, note),

@@ -14,7 +14,8 @@ import numpy
 from leeward import Cluster, _native, tenant
 from leeward_reproduce.choreo import workload
 from leeward_reproduce.choreo.experiments import BASELINES, Outcome, Times
-from leeward_reproduce.choreo.lab import Lab, draw, lab
+from leeward_reproduce.choreo.lab import Lab, lab
+from leeward_reproduce.choreo.topology import draw
 from leeward_reproduce.choreo.workload import App
 
 POLICIES = ("choreo", *BASELINES)

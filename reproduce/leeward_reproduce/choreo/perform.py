@@ -21,8 +21,9 @@ from leeward_reproduce.choreo import (
 from leeward_reproduce.choreo.namespaces import UnableError
 from leeward_reproduce.outcomes import outcomes
 from leeward_reproduce.rows import Row
+from leeward_reproduce.summary import MainResult
 
-__all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
+__all__ = ["FIGURES", "MAIN", "Figure", "check_horizon", "make", "runs"]
 
 
 @dataclass(frozen=True)
@@ -79,19 +80,53 @@ FIGURES = {
     "10a": Figure(
         "apps placed at once", comparison.rows_at_once, experiments.at_once, draw=pictures.speed_ups
     ),
+    "10a-even": Figure(
+        "apps of equal transfers placed at once",
+        comparison.rows_of_variant("10a-even"),
+        partial(experiments.at_once, apps=experiments.equal),
+    ),
+    "10a-hose": Figure(
+        "apps placed at once, where all paths of a machine are alike",
+        comparison.rows_of_variant("10a-hose"),
+        partial(experiments.at_once, networks=experiments.machines),
+    ),
     "10b": Figure(
         "apps placed in sequence",
         comparison.rows_in_sequence,
         experiments.in_sequence,
         draw=pictures.speed_ups,
     ),
-    "exact": Figure("greedy and the best placement", comparison.rows_exact, experiments.exact),
+    "10b-hose": Figure(
+        "apps placed in sequence, where all paths of a machine are alike",
+        comparison.rows_of_variant("10b-hose"),
+        partial(experiments.in_sequence, networks=experiments.machines),
+    ),
+    "exact": Figure(
+        "greedy and the best placement",
+        comparison.rows_exact("exact", comparison.SMALL),
+        experiments.exact,
+    ),
+    "exact-large": Figure(
+        "greedy and the best placement of large apps",
+        comparison.rows_exact("exact-large", comparison.PRIVATE),
+        experiments.exact_large,
+    ),
+    "exact-hose": Figure(
+        "greedy and the best placement, where all paths of a machine are alike",
+        comparison.rows_exact("exact-hose", None),
+        partial(experiments.exact, networks=experiments.machines),
+    ),
     "accuracy": Figure("how well rates are measured", comparison.rows_accuracy, experiments.accuracy),
     "predictor": Figure(
         "bytes of the next hour, predicted", predictor.rows, predictor.score_generated, draw=predictor.draw
     ),
 }
 """Figures by the names of `--figure`."""
+MAIN = (
+    MainResult("main", "10a", "speed-up, median: choreo against random"),
+    MainResult("less favourable", "10a", "speed-up, median: choreo against minimum-machines"),
+)
+"""Results that matter most."""
 
 
 def runs(selection: Mapping[str, Figure], seeds: int) -> int:

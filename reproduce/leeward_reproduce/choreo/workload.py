@@ -1,8 +1,9 @@
 """Networks and apps of Choreo's experiments, drawn by a seed.
 
 The paper's matrices are those of HP Cloud and private, and the EC2 of 2013 is gone. Networks have the rates
-that section 2.2 reports for EC2. Apps have the tasks and processors of section 6.1 and usual shapes of
-traffic, in which a few transfers carry most of the bytes. Nothing is tuned to the paper's results.
+that section 2.2 reports for EC2, by machine; `topology` draws them by path. Apps have the tasks and
+processors of section 6.1 and usual shapes of traffic, in which a few transfers carry most of the bytes.
+Nothing is tuned to the paper's results.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ MACHINES = 10
 CORES = 4
 SPREAD = 1.5
 """A wide spread of sizes: the largest transfer of an app often has most of the app's bytes."""
+USUAL, LARGE = (3, 6), (7, 12)
+"""Least and most tasks of usual apps, and of large ones, which need half of the cores of ten machines on
+average. The paper does not give the sizes of its apps; they fit on ten machines of four cores (section 6)."""
 Tasks = list[tuple[float, int]]
 Transfers = list[tuple[int, int, int]]
 
@@ -28,7 +32,10 @@ class App:
 
 
 def ec2(random: numpy.random.Generator) -> list[float]:
-    """Rates in Mb/s of ten machines: four fifths at 900 to 1,100, the others at 296 to 900."""
+    """Rates in Mb/s of ten machines: four fifths at 900 to 1,100, the others at 296 to 900.
+
+    All paths of a machine have its rate. `topology` draws rates of paths.
+    """
     typical = random.normal(1000, 50, MACHINES).clip(900, 1100)
     slow = random.uniform(296, 900, MACHINES)
     rates = numpy.where(random.random(MACHINES) < 0.8, typical, slow)
@@ -49,18 +56,19 @@ def hose(rates: list[float]) -> Cluster:
     return Cluster({"shape": "hose", "cpus": CORES, "hosts": hosts})
 
 
-def app(random: numpy.random.Generator, spread: float = SPREAD) -> App:
-    """An app of three to six tasks of 0.5 to 4 cores (section 6.1), and a matrix of one of five shapes.
+def app(random: numpy.random.Generator, spread: float = SPREAD, sizes: tuple[int, int] = USUAL) -> App:
+    """An app of tasks of 0.5 to 4 cores (section 6.1), and a matrix of one of five shapes.
 
     Args:
         random: Source of random numbers.
         spread: Standard deviation of the logarithm of the transfers' sizes; 0 for equal sizes.
+        sizes: Least and most tasks.
     """
-    count = int(random.integers(3, 7))
+    count = int(random.integers(sizes[0], sizes[1] + 1))
     tasks = [(float(cores), 0) for cores in random.integers(1, 9, count) / 2]
     pairs = _SHAPES[int(random.integers(len(_SHAPES)))](count)
-    sizes = random.lognormal(numpy.log(1e9), spread, len(pairs))
-    return App(tasks, [(a, b, int(size)) for (a, b), size in zip(pairs, sizes, strict=True)])
+    transferred = random.lognormal(numpy.log(1e9), spread, len(pairs))
+    return App(tasks, [(a, b, int(size)) for (a, b), size in zip(pairs, transferred, strict=True)])
 
 
 def _star(count: int) -> list[tuple[int, int]]:

@@ -8,71 +8,78 @@ import numpy
 from leeward.lab.checks import network
 from leeward_reproduce.etalon import experiments, paper
 from leeward_reproduce.etalon.experiments import AT, EARLY, Check, Improvement, LongFlowRun, Rings
-from leeward_reproduce.rows import Row, measured_row, missing_row, reference_row
+from leeward_reproduce.rows import Reason, Row, change_row, measured_row, missing_row, reference_row
 
 Series = Sequence[Sequence[LongFlowRun]]
 """For each seed, a run of each point."""
 
-FAR = 15.0
-"""Deviation in percent above which a row states a reason."""
-_IDLE = (
+_LAB = "kernels in the lab"
+IDLE = Reason(
     "with queues of 4 packets windows are one or two packets, so what stands in the queue is how exactly "
     "hosts answer; theirs were containers on shared machines, as far as we know"
 )
-_USED = (
+USED = Reason(
     "windows when a day begins are larger here, and in kernels in the lab too (within 8 points of the "
     "simulator); of the rules for losses, RFC 6675 alone is nearest to the paper (62 % with 32 packets; RFC "
-    "8985 75 %, and Linux 4.4's, which the testbed ran, 74 %)"
+    "8985 75 %, and Linux 4.4's, which the testbed ran, 74 %)",
+    f"{_LAB}, and an ablation of the rules for losses",
 )
-_MIX = (
+MIX = Reason(
     "the median over both paths leaps where half of the packets take circuits, so that some percent of "
     "utilization are much of the median"
 )
-_ENDS = (
+ENDS = Reason(
     "it is as steep as the median over both paths, which leaps where half of the packets take circuits; at "
-    "0.75 round trips, kernels in the lab are as far from the paper, so the reason is not in TCP"
+    "0.75 round trips, kernels in the lab are as far from the paper, so the reason is not in TCP",
+    f"{_LAB}, which exclude TCP",
 )
-_CIRCUIT = (
+CIRCUIT = Reason(
     "it is what stands in the queue when a day begins, which depends on the windows at that moment; half "
     "of the paper's bars are read from coordinates"
 )
-_TOLD = (
+TOLD = Reason(
     "it is what stands in the queue when a day begins, which depends on the windows at that moment; kernels "
-    "in the lab have the simulator's tails"
+    "in the lab have the simulator's tails",
+    _LAB,
 )
-_RETCP = (
+RETCP = Reason(
     "windows double when hosts hear of a circuit, and then depend on what they were before; kernels in the "
-    "lab agree with the simulator"
+    "lab agree with the simulator",
+    _LAB,
 )
-_RING = (
+RING = Reason(
     "big flows take what their hosts' links take under ADUs (50 MB at 10 Gb/s are 40 ms), so the ratios "
     "are those of demand of queues, for which the paper has no times in one ring"
 )
-_SMALL = (
+SMALL = Reason(
     "the slowest are flows whose acknowledgements share a queue with a ring's big flows: under ADU+Resize "
     "half of these wait for a timeout, and 99 % of all others are over in 14 ms. Kernels in the lab have "
-    "this tail too"
+    "this tail too",
+    _LAB,
 )
-_QUIET = (
+QUIET = Reason(
     "hosts' time to write, read and be scheduled is not modelled: under Packet80 nothing is lost here and no "
     "timer expires, and yet the paper's tail is three times ours. Under Packet10, the tail of kernels in the "
-    "lab is between the two"
+    "lab is between the two",
+    "figure `hosts`, which adds a delay of hosts",
 )
-_SHARE = (
+SHARE = Reason(
     "queues of 16 packets leave more windows at the beginning of a day here, as in figure 6, so circuits "
     "carry more and big flows are over sooner; where queues grow, what is sent agrees"
 )
 
 
 def row(
-    figure: str, quantity: str, unit: str, values: Sequence[float | None], paper_value: float | None, why: str
+    figure: str,
+    quantity: str,
+    unit: str,
+    values: Sequence[float | None],
+    paper_value: float | None,
+    why: Reason | None,
 ) -> Row:
-    """A row; if the value is far from the paper's, its note is the reason."""
+    """A row of the values that are there, with the reason of a difference from the paper."""
     present = [value for value in values if value is not None]
-    result = measured_row(figure, quantity, unit, present, paper_value)
-    if result.deviation_percent is not None and abs(result.deviation_percent) > FAR:
-        return measured_row(figure, quantity, unit, present, paper_value, why)
-    return result
+    return measured_row(figure, quantity, unit, present, paper_value, reason=why)
 
 
 def checks(outcomes: Sequence[Check]) -> list[Row]:
@@ -84,7 +91,7 @@ def checks(outcomes: Sequence[Check]) -> list[Row]:
         ("rate of a circuit", "Gb/s", network.CIRCUIT_GBPS, lambda one: one.circuit),
     )
     return [
-        row("1", name, unit, [get(one) for one in outcomes], paper_value, "")
+        row("1", name, unit, [get(one) for one in outcomes], paper_value, None)
         for name, unit, paper_value, get in quantities
     ]
 
@@ -114,7 +121,7 @@ def utilization(
 
     def rows(outcomes: Series) -> list[Row]:
         return [
-            row(figure, what.format(point), "%", [one[at].used for one in outcomes], papers[at], _USED)
+            row(figure, what.format(point), "%", [one[at].used for one in outcomes], papers[at], USED)
             for at, point in enumerate(points)
         ]
 
@@ -125,7 +132,7 @@ def medians(
     figure: str, points: Sequence[int], what: str, papers: Mapping[str, Sequence[float]]
 ) -> Callable[[Series], list[Row]]:
     """Median latencies by path."""
-    why = {"all": _MIX, "circuit": _CIRCUIT, "packet": _IDLE}
+    why = {"all": MIX, "circuit": CIRCUIT, "packet": IDLE}
 
     def rows(outcomes: Series) -> list[Row]:
         return [
@@ -163,7 +170,7 @@ def retcp(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> list[Row]:
                 ours = [value for one in outcomes if (value := get(one[ece][at])) is not None]
                 label = f"{quantity}, reTCP {ece}: {name}"
                 if ece == EARLY:
-                    rows.append(row("8", label, unit, ours, values[at], _RETCP))
+                    rows.append(row("8", label, unit, ours, values[at], RETCP))
                 else:
                     why = "the paper's text; its numbers are of its code, which tells hosts tau before"
                     rows.append(reference_row("8", label, unit, ours, values[at], why))
@@ -189,7 +196,7 @@ def tails(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> list[Row]:
             "us",
             [one[kind][at].tail for one in outcomes],
             papers[at],
-            _TOLD if kind == "told" else _CIRCUIT,
+            TOLD if kind == "told" else CIRCUIT,
         )
         for kind, names, papers in kinds
         for at, name in enumerate(names)
@@ -206,7 +213,7 @@ def improvement(outcomes: Sequence[Sequence[Improvement]]) -> list[Row]:
             why = "no static queue of 4 to 128 packets uses circuits as much as the resized one"
             rows.append(missing_row("10", label, "%", paper.IMPROVED[at], why))
         else:
-            rows.append(row("10", label, "%", values, paper.IMPROVED[at], _ENDS))
+            rows.append(change_row("10", label, values, paper.IMPROVED[at], reason=ENDS))
     return rows
 
 
@@ -230,7 +237,7 @@ def ring(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
                 for one in outcomes
             ],
             paper_value,
-            _RING,
+            RING,
         )
         for name, kind, share, paper_value in quantities
     ]
@@ -238,7 +245,7 @@ def ring(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
         for kind in ("small", "big"):
             values = [_percentile(getattr(one[system], f"{kind}_gbps"), 50) for one in outcomes]
             label = f"throughput of {kind} flows, median: {system}"
-            rows.append(row("12", label, "Gb/s", values, None, ""))
+            rows.append(row("12", label, "Gb/s", values, None, None))
     return rows
 
 
@@ -251,11 +258,11 @@ def _ratio(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one / other
 
 
-def _why(kind: str, system: str) -> str:
-    """Reasons of differences in completion."""
+def _why(kind: str, system: str) -> Reason:
+    """Reason of a difference in completion."""
     if kind == "big":
-        return _SHARE
-    return _QUIET if system.startswith("Packet") else _SMALL
+        return SHARE
+    return QUIET if system.startswith("Packet") else SMALL
 
 
 def two_rings(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
@@ -290,7 +297,7 @@ def two_rings(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
                 "GiB",
                 [getattr(one[system], field) for one in outcomes],
                 papers[at],
-                _SHARE,
+                SHARE,
             )
             for at, system in enumerate(paper.SYSTEMS)
         ]

@@ -207,6 +207,8 @@ def improvement(static: list[LongFlowRun], grown: LongFlowRun) -> float | None:
 GIB = 2**30
 INITIAL_TIMEOUT = "10ms"
 """Initial retransmission timeout of connections that flowgrind opens before it uses them."""
+DELIVERY_US = {"downlink_delay": 5.0, "circuit_delay": 30.0, "local_delay": 0.0}
+"""The testbed's delays in microseconds of the last step of each path."""
 FIRST_ANSWER_CLASS = 2
 """Lowest class of answers; requests have lower classes."""
 
@@ -228,20 +230,30 @@ class Rings:
 
 
 @lru_cache(maxsize=256)
-def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) -> Rings:
+def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY, host_us: float = 0.0) -> Rings:
     """Simulates `rings_scenario`."""
-    return measure_rings(packets.simulate(rings_scenario(seed, horizon, count, system, ece)))
+    return measure_rings(packets.simulate(rings_scenario(seed, horizon, count, system, ece, host_us)))
 
 
-def rings_scenario(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) -> dict[str, Any]:
+def rings_scenario(
+    seed: int, horizon: str, count: int, system: str, ece: str = EARLY, host_us: float = 0.0
+) -> dict[str, Any]:
     """Section 5 under one of `paper.SYSTEMS`.
 
     Big flows run along rings of racks, and small flows between all racks. Flows start until `horizon`. As in
     the authors' scripts, a flow that has run for the length of `horizon` is stopped. A run is therefore at
     most twice as long as `horizon`. A flow ends with its answer of 60 bytes.
+
+    Args:
+        seed: Seed of the run.
+        horizon: Time until which flows start.
+        count: Number of rings.
+        system: One of `paper.SYSTEMS`.
+        ece: Time at which reTCP is notified of circuits, `EARLY` or `AT`.
+        host_us: Time that each host takes for a packet, as sender and as receiver, in microseconds.
     """
     scenario: dict[str, Any] = {
-        "network": {"voq_capacity": 16, "jitter": JITTER},
+        "network": {"voq_capacity": 16, "jitter": JITTER, **_delays(host_us)},
         "workload": {"rings": {"rings": count, "until": horizon, "answer": "60B"}},
         "tcp": {"initial_timeout": INITIAL_TIMEOUT},
         "give_up": horizon,
@@ -261,6 +273,17 @@ def rings_scenario(seed: int, horizon: str, count: int, system: str, ece: str = 
         if system.endswith("reTCP"):
             scenario["tcp"] |= {"control": "retcp", "ece": ece}
     return scenario
+
+
+def _delays(host_us: float) -> dict[str, str]:
+    """Delays with the time of hosts; none without such a time, because the defaults are the testbed's.
+
+    A host takes any number of packets at once, so its time is a delay. That of the sender and that of the
+    receiver are added to the last step of each path, where no queue depends on it.
+    """
+    if host_us == 0:
+        return {}
+    return {name: f"{round(1000 * (delay + 2 * host_us))}ns" for name, delay in DELIVERY_US.items()}
 
 
 def measure_rings(run: packets.PacketRun) -> Rings:

@@ -8,7 +8,7 @@ import numpy
 from leeward_reproduce.etalon import paper
 from leeward_reproduce.etalon.comparison import row
 from leeward_reproduce.etalon.files import BESIDE_SEEDS, KINDS, LONG_SEEDS, WriteRun
-from leeward_reproduce.rows import Row, measured_row, reference_row
+from leeward_reproduce.rows import Reason, Row, change_row, measured_row, reference_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,19 +17,22 @@ Systems = Sequence[dict[str, WriteRun]]
 Beside = Sequence[dict[str, dict[str, WriteRun]]]
 
 _COLOURS = {"HDFS": "#1f5fa8", "reHDFS": "#c25a00", "leeward": "#2f7d32"}
-_EVEN = (
+_EVEN = Reason(
     "eight Reno flows share a circuit and a queue unevenly here: a block takes 107 ms with even shares, which"
     " the paper's nearly are; as far as we know, since shorter timeouts, a lasting ring and smaller sockets"
     " each changed little"
 )
-_TAIL = "the slowest of 192 writes; they differ much from seed to seed, and the paper's are of a run"
-_RATE = (
+_TAIL = Reason("the slowest of 192 writes; they differ much from seed to seed, and the paper's are of a run")
+_RATE = Reason(
     "DFSIO's rate of a file times 64 files, halved, as in the paper's scripts. At 565 a file takes 0.18 s, in"
     " which eight racks' links cannot carry 25 GiB (0.30 s): the paper's mappers did not all write at once,"
-    " as ours do from the start. Kernels in the lab are as slow"
+    " as ours do from the start. Kernels in the lab are as slow",
+    "the capacity of eight racks' links, and kernels in the lab",
 )
-_ALL = "writes take longer too; all mappers begin at once here, and those of MapReduce do not"
-_ELSE = "the paper's switch counts what Hadoop sends besides files, 2 to 5 GiB; here are files and answers"
+_ALL = Reason("writes take longer too; all mappers begin at once here, and those of MapReduce do not")
+_ELSE = Reason(
+    "the paper's switch counts what Hadoop sends besides files, 2 to 5 GiB; here are files and answers"
+)
 _JOB = "of MapReduce's whole job, with what it takes to begin and to end; ours is of writes alone"
 
 
@@ -57,7 +60,7 @@ def files(outcomes: Systems) -> list[Row]:
     ]
     shorter = [100 * (1 - one["reHDFS"].job / one["HDFS"].job) for one in outcomes]
     rows.append(reference_row("19", "job shorter under reHDFS", "%", shorter, paper.FILES_JOB, _JOB))
-    quantities: tuple[tuple[str, str, Sequence[float], str, Callable[[WriteRun], float]], ...] = (
+    quantities: tuple[tuple[str, str, Sequence[float], Reason, Callable[[WriteRun], float]], ...] = (
         ("figure 20, p99 of writes", "ms", paper.FILES_TAILS, _EVEN, lambda one: _share(one, 99)),
         ("figure 21, aggregate throughput", "Gb/s", paper.FILES_GBPS, _RATE, lambda one: one.gbps),
         ("figure 22, sent by packets", "GiB", paper.FILES_PACKETS, _ELSE, lambda one: one.packet_gib),
@@ -105,7 +108,7 @@ def leeward_rows(outcomes: Beside) -> list[Row]:
                     for one, reference in zip(runs, base, strict=True)
                 ]
                 label = f"{name} against reHDFS, {where}: leeward{kind}"
-                rows.append(measured_row("leeward", label, "%", ratios, None, note))
+                rows.append(change_row("leeward", label, ratios, None, note))
     return rows
 
 

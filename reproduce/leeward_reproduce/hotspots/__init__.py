@@ -20,6 +20,7 @@ from leeward_reproduce.hotspots import (
     racks,
     tasks,
 )
+from leeward_reproduce.summary import MainResult
 
 _RACK = (racks.RACK,)
 _FLEET = (fleet.FLEET,)
@@ -131,3 +132,8 @@ FIGURES = {
     "leeward": Figure("leeward against utp", tasks.LEEWARD_SWEEPS, tasks.leeward_rows),
 }
 """Figures by the names of `--figure`."""
+MAIN = (
+    MainResult("main", "table-2", "ToRs hot outbound: change, borg to utp, same tasks"),
+    MainResult("less favourable", "table-2", "ToRs hot outbound: change, borg to utp"),
+)
+"""Results that matter most."""

@@ -18,7 +18,7 @@ from leeward_reproduce.hotspots.queries import BASE_S, BENCHMARKS, READ, Benchma
 from leeward_reproduce.hotspots.racks import CAPACITIES_BPS, RACK, UNEVEN
 from leeward_reproduce.hotspots.requests import reads
 from leeward_reproduce.hotspots.sweeps import CHUNKS_LOADS, CHUNKS_PAIR, PILOT_PAIR, STORAGE
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Reason, Row, change_row, measured_row
 from leeward_reproduce.sweeps import Cells
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _FULL = (
     "above 5 % the p95 before UTP is that of links that are all but full, where queues that no TCP holds back"
     " have no end"
 )
+_ENDLESS = Reason(_FULL)
 
 
 def query_rows(results: Results) -> list[Row]:
@@ -59,11 +60,9 @@ def query_rows(results: Results) -> list[Row]:
         paper_value = paper.QUERY_GAINS.get(benchmark.name)
         label = f"p95 of queries: change, borg to utp, {benchmark.name}"
         note = "the paper: not significant" if paper_value == 0 else benchmark.note
-        result.append(measured_row("19", label, "%", changes[benchmark.name, ""], paper_value, note))
+        result.append(change_row("19", label, changes[benchmark.name, ""], paper_value, note, _ENDLESS))
         note = "one window, with the same tasks under both; ours"
-        result.append(
-            measured_row("19", f"{label}, same tasks", "%", changes[benchmark.name, "same"], None, note)
-        )
+        result.append(change_row("19", f"{label}, same tasks", changes[benchmark.name, "same"], None, note))
     for (policy, threshold), values in hot.items():
         label = f"time of network-intensive tasks behind a link over {threshold:.0%}, {policy}"
         note = _FULL if threshold == FULL and policy == "borg" else ""
@@ -166,14 +165,12 @@ def read_rows(results: Results) -> list[Row]:
             for part, values in changes.items():
                 values.append(100 * (after[part] - before[part]) / before[part])
         for part, values in changes.items():
-            low, high = paper.READ_GAINS[part]
             label = f"p95 of HDD reads, {part}: change, uniform to ccp, {load} of reads"
-            note = f"the paper: {low:g} to {high:g} %; {_STRICT}"
-            result.append(measured_row("20", label, "%", values, high, note))
+            result.append(change_row("20", label, values, paper.READ_GAINS[part], reason=_STRICT))
     return result
 
 
-_STRICT = "uplinks spread 2.25-fold here and are seldom hot, and most of a read's time is the disk's"
+_STRICT = Reason("uplinks spread 2.25-fold here and are seldom hot, and most of a read's time is the disk's")
 
 
 def _read_times(results: Results, policy: str, seed: int, load: str) -> dict[str, float]:
@@ -205,9 +202,9 @@ def changes(_: Results, rows: list[Row]) -> "Figure":
         axes.plot([row.ours], [at], "o", color=ours, markersize=5)
         if row.ci_low is not None and row.ci_high is not None:
             axes.plot([row.ci_low, row.ci_high], [at, at], color=ours, linewidth=2)
-        if row.paper is not None:
+        if row.nearest is not None:
             axes.plot(
-                [row.paper], [at], "D", markerfacecolor="white", markeredgecolor="#111111", markersize=6
+                [row.nearest], [at], "D", markerfacecolor="white", markeredgecolor="#111111", markersize=6
             )
     axes.axvline(0, color="#111111", linewidth=0.8)
     names = [

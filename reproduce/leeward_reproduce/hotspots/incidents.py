@@ -28,7 +28,7 @@ from leeward_reproduce.hotspots.sweeps import (
     UPLINKS_WHOLE,
 )
 from leeward_reproduce.hotspots.windows import run
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Reason, Row, measured_row
 from leeward_reproduce.sweeps import Cells
 
 SWEEPS = (
@@ -43,7 +43,7 @@ _INCAST_S = (900.0, 960.0)
 """Start and end of the incast of the third incident."""
 _HOT_S = (600.0, 1200.0)
 """Start and end of the hotspot of the fourth incident."""
-_FLUID = "links are fluids, which slow nobody before they are full"
+_FLUID = Reason("links are fluids, which slow nobody before they are full")
 
 Wanted = Callable[[Cells, str, int], Mask]
 """Selects the rows of the table `tasks` to compare, under a policy and a seed."""
@@ -62,14 +62,14 @@ def _uplinks(results: Results) -> list[Row]:
     for policy, sweep in [*pairs, (LEARNS, UPLINKS)]:
         is_paper = policy == "borg" and sweep is UPLINKS
         values = _factors(results[sweep], results[UPLINKS_WHOLE], policy, partial(_on, racks))
-        paper_value = paper.CAPACITY_STRETCH[0] if is_paper else None
-        note = f"the paper: 2 to 3 times; {_FLUID}" if is_paper else ""
+        paper_value = paper.CAPACITY_STRETCH if is_paper else None
+        note = ""
         if policy == "utp" and sweep is UPLINKS:
             note = "goes by capacities that it believes in: half a link looks half empty"
         words = "untold" if sweep is UPLINKS else "told"
         name = "utp that learns capacities" if policy == LEARNS else policy
         label = f"uplinks halved, {words}: time of batch tasks on those racks, {name}, over whole uplinks"
-        result.append(measured_row("incidents", label, "x", values, paper_value, note))
+        result.append(measured_row("incidents", label, "x", values, paper_value, note, _FLUID))
     return result
 
 
@@ -80,9 +80,9 @@ def _herding(results: Results) -> list[Row]:
         values = _factors(herding, none, policy, _intensive)
         is_paper = policy == "borg"
         paper_value = paper.CONSTRAINT_LATENCY if is_paper else None
-        note = f"the paper: read latency; {_FLUID}" if is_paper else ""
+        note = "the paper: read latency" if is_paper else ""
         label = f"constraint: time of network-intensive batch tasks, {policy}, over no constraint"
-        result.append(measured_row("incidents", label, "x", values, paper_value, note))
+        result.append(measured_row("incidents", label, "x", values, paper_value, note, _FLUID))
         for cells, words in ((none, "without the constraint"), (herding, "with it")):
             values = [run(cells, policy, seed).mean("hot") for seed in cells.seeds]
             note = "the paper: persistent hotspots" if is_paper and cells is herding else ""
@@ -111,9 +111,9 @@ def _replication(results: Results) -> list[Row]:
     values = [
         _read_time(cells, seed, start, end) / _read_time(cells, seed, 0.0, start) for seed in cells.seeds
     ]
-    note = "four fifths of the uplink are taken; what is left over what an SSD reads decides"
+    reason = Reason("four fifths of the uplink are taken; what is left over what an SSD reads decides")
     label = "hot storage ToR: time to read what is to be copied, over that before"
-    return [measured_row("incidents", label, "x", values, paper.REPLICATION_LATENCY, note)]
+    return [measured_row("incidents", label, "x", values, paper.REPLICATION_LATENCY, reason=reason)]
 
 
 def _read_time(cells: Cells, seed: int, start: float, end: float) -> float:

@@ -16,9 +16,9 @@ from leeward.sweep import interval
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots import paper
 from leeward_reproduce.hotspots.sweeps import PILOT_MANY
-from leeward_reproduce.hotspots.tasks import METRIC_WORDS, windows
+from leeward_reproduce.hotspots.tasks import LOADS, METRIC_WORDS, windows
 from leeward_reproduce.hotspots.windows import change_of
-from leeward_reproduce.rows import Row, computed_row, measured_row, missing_row
+from leeward_reproduce.rows import Row, change_row, computed_row, missing_row, with_reason
 
 SWEEPS = (PILOT_MANY,)
 Pairs = Sequence[tuple[float, float]]
@@ -46,7 +46,7 @@ def rows(results: Results) -> list[Row]:
         label = f"{METRIC_WORDS[metric]}: {{}}, {before} to {after}"
         each = [value for pair in pairs for value in change_of(*pair)]
         quantity = label.format("mean of the cells' changes")
-        result.append(measured_row(_FIGURE, quantity, "%", each, reported, "as in tables 2 and 3"))
+        result.append(change_row(_FIGURE, quantity, each, reported, "as in tables 2 and 3", LOADS))
         row = _of_mean(label.format("change of the cells' mean"), pairs, reported)
         result.append(row)
         result.append(_needed(label.format(f"cells for an interval of ± {_NARROW:g} %"), row, len(pairs)))
@@ -76,12 +76,12 @@ def _of_mean(quantity: str, pairs: Pairs, reported: float) -> Row:
         return missing_row(_FIGURE, quantity, "%", reported, "nothing of this kind before")
     change, pseudo_values = found
     note = f"of the medians of windows, over {len(pairs)} cells; interval by the jackknife"
-    row = measured_row(_FIGURE, quantity, "%", [change], reported, note)
+    row = change_row(_FIGURE, quantity, [change], reported, note)
     low, high = interval(pseudo_values) or (None, None)
     if low is None or high is None:
         return row
     half = (high - low) / 2
-    return replace(row, ci_low=change - half, ci_high=change + half)
+    return with_reason(replace(row, ci_low=change - half, ci_high=change + half), LOADS)
 
 
 def _median(samples: numpy.ndarray) -> float:

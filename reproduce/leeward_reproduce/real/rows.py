@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from leeward.sweep import interval
 from leeward_reproduce.hdfs.usage import by_hdfs
-from leeward_reproduce.rows import Row, measured_row, missing_row, with_reason
+from leeward_reproduce.rows import Paper, Reason, Row, compare, measured_row, missing_row, with_reason
 
 M = TypeVar("M")
 FACTOR = "x"
@@ -72,9 +72,10 @@ def row(
     quantity: str,
     unit: str,
     of_seeds: Values,
-    reported: float | None = None,
+    reported: Paper = None,
     note: str = "",
-    reason: str = "",
+    reason: Reason | None = None,
+    is_change: bool = False,
 ) -> Row:
     """A row with the means over seeds and their intervals.
 
@@ -83,17 +84,18 @@ def row(
         quantity: Name of the quantity.
         unit: Its unit.
         of_seeds: Its values.
-        reported: Value of the paper.
+        reported: Value or range of the paper.
         note: Note of the row. It also gets the number of seeds with a value, if some have none.
-        reason: Reason of a difference from the paper, if the interval excludes the paper's value; without
-            one, the note says that the difference is not explained.
+        reason: Reason of a difference from the paper, for a row that does not hold and whose interval
+            excludes the paper's value.
+        is_change: True for a change in percent.
     """
     if not of_seeds.real:
         return missing_row(figure, quantity, unit, reported, _NOTHING)
     mean, low, high = _estimate(of_seeds.real, unit)
-    base = measured_row(figure, quantity, unit, [mean], reported)
-    result = with_reason(replace(base, ci_low=low, ci_high=high), reason)
-    notes = [note, result.note]
+    base = replace(measured_row(figure, quantity, unit, [mean]), ci_low=low, ci_high=high)
+    result = with_reason(compare(base, reported, is_change=is_change), reason)
+    notes = [note]
     if len(of_seeds.real) < of_seeds.pairs:
         notes.append(f"{len(of_seeds.real)} of {of_seeds.pairs} pairs have a value")
     result = replace(result, note="; ".join(filter(None, notes)))

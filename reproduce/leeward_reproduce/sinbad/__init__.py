@@ -17,6 +17,7 @@ from leeward_reproduce.sinbad import (
     storage,
     tasks,
 )
+from leeward_reproduce.summary import MainResult
 
 FIGURES = {
     "4": Figure("tasks' share of time in writing", tasks.SWEEPS, tasks.rows, pictures.task_shares),
@@ -81,3 +82,12 @@ FIGURES = {
     ),
 }
 """Figures by the names of `--figure`."""
+MAIN = (
+    MainResult(
+        "main",
+        "6",
+        "section 7.2: full blocks, shuffles apart from jobs, as uneven as in section 4.3: uniform / sinbad",
+    ),
+    MainResult("less favourable", "7.2", "full blocks from placing: uniform / sinbad-file, 1 remote"),
+)
+"""Results that matter most."""

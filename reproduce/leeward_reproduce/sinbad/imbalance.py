@@ -14,7 +14,7 @@ from leeward.hotspots.imbalance import imbalance
 from leeward.hotspots.settings import Settings
 from leeward.telemetry import windows
 from leeward_reproduce.links import samples
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Reason, Row, measured_row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.pairs import differences
 from leeward_reproduce.sinbad.sweeps import (
@@ -46,14 +46,21 @@ _WRITERS = {
     "none": "background alone",
 }
 """Values of the generator's setting `writers`, in words."""
-_UNEVEN_NOTES = {
-    ("waves", "up"): "some 25 writers at a time on 150 uplinks",
-}
-_STABLE_NOTES = {
-    "waves": "each link has a block that starts or ends every 19 s, and a block is a fifth of the link's"
-    " capacity",
-    "paced": "the generator is fitted to the stability of its background, and not of all traffic",
-    "none": "the rate at a time is a mean of 5 s here, and the generator is fitted to the rate at an instant",
+_ALONE = "the background alone, without writes (`5-links`)"
+_BACKGROUND = Reason("background dominates the links' unevenness, and does not move")
+_SHUFFLES = Reason("shuffles make most of it, and what leaves a machine is not placed")
+_UNEVEN = Reason("some 25 writers at a time on 150 uplinks", _ALONE)
+_UNSTABLE = {
+    "waves": Reason(
+        "each link has a block that starts or ends every 19 s, and a block is a fifth of the link's capacity",
+        "writes at the pace of tasks, and the background alone",
+    ),
+    "paced": Reason(
+        "the generator is fitted to the stability of its background, and not of all traffic", _ALONE
+    ),
+    "none": Reason(
+        "the rate at a time is a mean of 5 s here, and the generator is fitted to the rate at an instant"
+    ),
 }
 
 
@@ -74,10 +81,8 @@ def input_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         label = f"intervals of 10 s in which Cv > 1, {_TIERS[kind]}, uniform, 1 remote"
         note = "almost half, in words; the generator is fitted to it"
         if kind == "rack_uplink":
-            note = (
-                "some 25 writers at a time on 150 uplinks; without the writes the generator is fitted to it"
-            )
-        result.append(measured_row("5", label, "%", values, paper.UNEVEN_HALF, note))
+            note += " without writes"
+        result.append(measured_row("5", label, "%", values, paper.UNEVEN_HALF, note, _UNEVEN))
     return result
 
 
@@ -112,16 +117,16 @@ def _link_rows(cells: Cells, writers: str, words: str) -> list[Row]:
     result = []
     for way in ways:
         label = f"intervals of 10 s in which Cv > 1, racks' {way}links, {words}"
-        note = _UNEVEN_NOTES.get((writers, way), "")
-        result.append(measured_row("5-links", label, "%", uneven[way], paper.UNEVEN_HALF, note))
+        reason = _UNEVEN if (writers, way) == ("waves", "up") else None
+        result.append(measured_row("5-links", label, "%", uneven[way], paper.UNEVEN_HALF, reason=reason))
     for way in ways:
         label = f"intervals of 10 s in which the 95th percentile of racks' {way}links is above 75 %, {words}"
         note = "of bottleneck links in the paper, without saying in which direction"
         result.append(measured_row("5-links", label, "%", busy[way], paper.BUSY, note))
     for seconds, values in worst.items():
         label = f"utilization of the least predictable link moves by at most 5 % in {seconds} s, {words}"
-        note = _STABLE_NOTES[writers]
-        result.append(measured_row("5-links", label, "%", values, paper.STABLE[seconds], note))
+        reason = _UNSTABLE[writers]
+        result.append(measured_row("5-links", label, "%", values, paper.STABLE[seconds], reason=reason))
     for seconds, values in every.items():
         label = f"utilization of any link moves by at most 5 % in {seconds} s, {words}"
         result.append(measured_row("5-links", label, "%", values))
@@ -137,8 +142,8 @@ def rack_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                 values = differences(hour, quantity, policy(name, remote), policy("uniform", remote))
                 tier = _TIERS[quantity.removesuffix("_cv")]
                 label = f"decrease of the median Cv, {tier}: uniform - {short(name)}, {remote} remote"
-                note = "background dominates the links' unevenness, and does not move" if name == OPT else ""
-                result.append(measured_row("8", label, "", values, reported if name == OPT else None, note))
+                paper_value = reported if name == OPT else None
+                result.append(measured_row("8", label, "", values, paper_value, reason=_BACKGROUND))
     return result
 
 
@@ -151,6 +156,6 @@ def machine_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
             tier = _TIERS[quantity.removesuffix("_cv")]
             label = f"decrease of the median Cv, {tier}: uniform - {name}"
             is_paper = name == "sinbad"
-            note = "shuffles make most of it, and what leaves a machine is not placed" if is_paper else ""
-            result.append(measured_row("9", label, "", values, reported if is_paper else None, note))
+            paper_value = reported if is_paper else None
+            result.append(measured_row("9", label, "", values, paper_value, reason=_SHUFFLES))
     return result

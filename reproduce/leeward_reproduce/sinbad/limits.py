@@ -22,7 +22,7 @@ from pyarrow import compute
 
 from leeward._arrays import Floats, Ints
 from leeward.sweep.cell import SAME_WITHIN
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Reason, Row, measured_row
 from leeward_reproduce.sinbad.sweeps import (
     DISK_BPS,
     HOUR,
@@ -70,23 +70,28 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     return result
 
 
-def words(hour: Cells) -> str:
-    """Note with numbers that explain factors smaller than the paper's."""
+COUNTED = "a count of the limits of blocks (`limits`)"
+"""Test of reasons that follow from limits of blocks."""
+
+
+def words(hour: Cells) -> Reason | None:
+    """Reason of factors smaller than the paper's, with numbers; None without full blocks."""
     uniform = policy("uniform", 1)
     results = [one for seed in hour.seeds if len((one := held_back(hour, uniform, seed)).reason)]
     if not results:
-        return ""
+        return None
     alone = numpy.mean([(one.reason == 0).mean() for one in results])
     into = numpy.mean([(one.reason == 1).mean() for one in results])
     most = numpy.mean([one.time.mean() / one.least.mean() for one in results])
-    return (
+    text = (
         f"under uniform {100 * alone:.0f} % of full blocks go at the disk's rate already, and"
         f" {100 * into:.1f} % meet a busy link into a rack; were all as fast as the disk: {most:.2f}x"
     )
+    return Reason(text, "more arrivals (`7.2-load`) and more flows on hot links (`7.2-flows`)")
 
 
-def share_notes(cells: Cells, ours: str, base: Cells, uniform: str) -> dict[str, str]:
-    """Notes with numbers for the shares of blocks that are faster, as fast and slower than by default.
+def share_reasons(cells: Cells, ours: str, base: Cells, uniform: str) -> dict[str, Reason]:
+    """Reasons with numbers for the shares of blocks that are faster, as fast and slower than by default.
 
     Args:
         cells: The sweep of the policy.
@@ -103,9 +108,12 @@ def share_notes(cells: Cells, ours: str, base: Cells, uniform: str) -> dict[str,
     reasons = numpy.concatenate(slower) if slower else numpy.array([], dtype=numpy.int64)
     if not len(reasons):
         return {}
-    at_disk = f"{100 * numpy.mean(alone):.0f} % of these blocks have the rate of a disk under uniform already"
+    already = f"{100 * numpy.mean(alone):.0f} % of these blocks have the rate of a disk under uniform already"
+    at_disk = Reason(already, COUNTED)
     disks = 100 * numpy.isin(reasons, (3, 4)).mean()
-    why = f"{disks:.0f} % of them meet another block on a disk, and Sinbad does not consider disks"
+    why = Reason(
+        f"{disks:.0f} % of them meet another block on a disk, and Sinbad does not consider disks", COUNTED
+    )
     return {"faster": at_disk, "same": at_disk, "twice": at_disk, "slower": why}
 
 

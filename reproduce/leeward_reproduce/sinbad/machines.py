@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy
 
 from leeward._arrays import Floats, Mask
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Reason, Row, measured_row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.pairs import Jobs, job_pairs, quotient, quotients, ratios
 from leeward_reproduce.sinbad.sweeps import MACHINES, MACHINES_APART, MACHINES_LOAD, MACHINES_MEMORY
@@ -29,7 +29,10 @@ LOADS = dict(zip(MACHINES_LOAD.values, ("0.5x", "1x", "2x"), strict=True))
 _BLOCKS = {"full blocks": "full_block_write_s.mean", "all blocks": "block_write_s.mean"}
 _LOADED = {"full blocks": "full_block_write_s.mean", "jobs, end to end": "job_s.mean"}
 _Wanted = Callable[[Jobs], Mask]
-_CROWDED = "a reducer fetches from up to 20 machines, so a copy on its link gets as little as a 21st part"
+_CROWDED = Reason(
+    "a reducer fetches from up to 20 machines, so a copy on its link gets as little as a 21st part",
+    "shuffles apart from jobs (`6`)",
+)
 _APART = "shuffles apart from jobs, as uneven as in section 4.3"
 
 
@@ -75,8 +78,8 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                 values = ratios(cells, quantity, name, "uniform")
                 paper_value = paper.MACHINES_BLOCKS if is_paper and words == "full blocks" else None
                 label = f"section 7.2: {words}, {note}: {against}"
-                why = _CROWDED if paper_value and cells is machines else ""
-                result.append(measured_row("6", label, "x", values, paper_value, why))
+                why = _CROWDED if cells is machines else None
+                result.append(measured_row("6", label, "x", values, paper_value, reason=why))
         for words, what, reported in (
             ("a job's writing", "writing", paper.MACHINES_WRITES),
             ("jobs, end to end", "time", paper.MACHINES_JOBS),
@@ -100,9 +103,9 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         gains = [gain for pair in pairs if len(gain := gains_of(pair))]
         values = [100 * float((gain <= 1.01).mean()) for gain in gains]
         paper_value = paper.MACHINES_NO_GAIN if is_paper else None
-        note = _without_full_blocks(machines) if paper_value else ""
+        reason = _without_full_blocks(machines) if paper_value else None
         label = f"jobs that gain at most 1 %: {against}"
-        result.append(measured_row("6", label, "%", values, paper_value, note))
+        result.append(measured_row("6", label, "%", values, paper_value, reason=reason))
         values = [float(numpy.quantile(gain, 0.85)) for gain in gains]
         paper_value = paper.MACHINES_BEST if is_paper else None
         result.append(
@@ -111,8 +114,8 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     return result
 
 
-def _without_full_blocks(cells: Cells) -> str:
-    """Note with the share of jobs of which Sinbad places nothing, under the default policy."""
+def _without_full_blocks(cells: Cells) -> Reason | None:
+    """Reason with the share of jobs of which Sinbad places nothing, under the default policy."""
     shares = []
     for seed in cells.seeds:
         blocks, files = cells.table("blocks", "uniform", seed), cells.table("files", "uniform", seed)
@@ -122,9 +125,10 @@ def _without_full_blocks(cells: Cells) -> str:
         if count:
             shares.append(1 - len(numpy.unique(jobs[full])) / count)
     if not shares:
-        return ""
+        return None
     share = 100 * numpy.mean(shares)
-    return f"{share:.0f} % of these jobs write no full block, so Sinbad places nothing of theirs"
+    text = f"{share:.0f} % of these jobs write no full block, so Sinbad places nothing of theirs"
+    return Reason(text, "a count of these jobs")
 
 
 def gains_of(pair: tuple[Jobs, Jobs, Mask]) -> Floats:
@@ -185,9 +189,11 @@ def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         paper_value = paper.MACHINES_MEMORY if name == "sinbad" else {}
         against = f"uniform / {name}"
         blocks = ratios(cells, "full_block_write_s.mean", name, "uniform")
-        note = f"{_CROWDED}; caches are never full" if paper_value else ""
+        note = "caches are never full" if paper_value else ""
         result.append(
-            measured_row(figure, f"full blocks: {against}", "x", blocks, paper_value.get("blocks"), note)
+            measured_row(
+                figure, f"full blocks: {against}", "x", blocks, paper_value.get("blocks"), note, _CROWDED
+            )
         )
         writing = time_factors(cells, name, "writing", all_jobs)
         result.append(
@@ -201,7 +207,7 @@ def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                 "x",
                 whole,
                 paper_value.get("jobs"),
-                _without_full_blocks(cells) if paper_value else "",
+                reason=_without_full_blocks(cells) if paper_value else None,
             )
         )
     return result

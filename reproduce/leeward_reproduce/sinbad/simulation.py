@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Reason, Row, measured_row
 from leeward_reproduce.sinbad import limits, paper
 from leeward_reproduce.sinbad.pairs import compared, quotient, quotients, ratios, writer_times
 from leeward_reproduce.sinbad.sweeps import (
@@ -47,46 +47,43 @@ _TIMED = (
     ("sinbad", "sinbad, q = 0", True),
     ("leeward", "leeward", False),
 )
-_WRITING = (
-    "the time that a job writes; its shuffle is background and not in it; most of its blocks have their full"
-    " rate already"
-)
+_WRITING = "the time that a job writes; its shuffle is background and not in it"
 _SHORT = "3 seeds, 10 min"
-_WRITERS = (
-    "a file's blocks from placing, one after the other; most have their full rate under uniform already"
-)
+_WRITERS = "a file's blocks from placing, one after the other"
 _SHUFFLE = "shuffles of the jobs are in it, and yield to what is placed; the paper's do not"
 
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.2."""
     hour = results[HOUR]
-    result = _rows("7.2", hour, hour, paper.SIMULATION, limits.words(hour))
+    why = limits.words(hour)
+    result = _rows("7.2", hour, hour, paper.SIMULATION, why)
     for remote in REMOTE_RACKS:
         jobs, paper_value = results[JOBS], paper.SIMULATION["jobs"]
-        result += _job_rows("7.2", jobs, jobs, remote, paper_value, "shuffle and writing", _SHUFFLE)
+        words = "shuffle and writing"
+        result += _job_rows("7.2", jobs, jobs, remote, paper_value, words, _SHUFFLE, why)
     return result + _batching(hour)
 
 
 def source_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.2, with sources that are placed as well, against the default with sources as they are."""
-    why = (
-        "no link out of the writer counts here; its own disk does, and most blocks have the rate of a disk"
-        " under uniform already, which free sources cannot raise"
-    )
-    return _rows("7.2-sources", results[SOURCES], results[HOUR], paper.SOURCES, why)
+    why, note = limits.words(results[HOUR]), "no link out of the writer counts here; its own disk does"
+    return _rows("7.2-sources", results[SOURCES], results[HOUR], paper.SOURCES, why, note=note)
 
 
 def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.6."""
-    why = "no disks: an interface limits a write, and the background leaves most interfaces idle"
+    idle = Reason("the background leaves most interfaces idle, as in section 7.2")
+    at_interface = "interfaces of 1 Gb/s, at which most blocks are written under uniform too"
+    together = "40 blocks are placed at once, and two at one interface or link get half of it each"
     shares = {
-        "faster": "the background leaves most interfaces idle: see section 7.2",
-        "same": "interfaces of 1 Gb/s, at which most blocks are written under uniform too",
-        "slower": "40 blocks are placed at once, and two at one interface or link get half of it each",
-        "twice": "see the share of faster blocks",
+        "faster": idle,
+        "same": Reason(at_interface),
+        "slower": Reason(together),
+        "twice": idle,
     }
-    return _rows("7.6", results[MEMORY], results[MEMORY], paper.MEMORY, why, shares)
+    note = "no disks: an interface limits a write"
+    return _rows("7.6", results[MEMORY], results[MEMORY], paper.MEMORY, idle, shares, note)
 
 
 def fit_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -148,13 +145,20 @@ def _rows(
     cells: Cells,
     base: Cells,
     reported: Mapping[str, float],
-    why: str,
-    shares: Mapping[str, str] | None = None,
+    why: Reason | None,
+    shares: Mapping[str, Reason] | None = None,
+    note: str = "",
 ) -> list[Row]:
     """The rows of one simulation: `cells` against the default in `base`.
 
-    `why` is the note of the factor, and `shares` has those of shares of blocks. By default, the limits of the
-    blocks give these.
+    Args:
+        figure: Name of the figure.
+        cells: The sweep of the policies.
+        base: The sweep of the default policy.
+        reported: Values of the paper.
+        why: Reason of other factors.
+        shares: Reasons of other shares of blocks; by default, the limits of the blocks give these.
+        note: Note of the factor.
     """
     result = []
     for remote in REMOTE_RACKS:
@@ -166,15 +170,16 @@ def _rows(
             label = f"full blocks from placing: {against}"
             result.append(
                 measured_row(
-                    figure, label, "x", factors, paper_value.get("factor"), why if paper_value else ""
+                    figure, label, "x", factors, paper_value.get("factor"), note if paper_value else "", why
                 )
             )
-            notes = limits.share_notes(cells, ours, base, uniform) if shares is None else shares
+            reasons = limits.share_reasons(cells, ours, base, uniform) if shares is None else shares
             for key, words, column in _SHARES:
                 values = [100 * pair[column] for pair in pairs]
                 label = f"{words}: {short(name)} than uniform, {remote} remote"
-                note = notes.get(key, "") if key in paper_value else ""
-                result.append(measured_row(figure, label, "%", values, paper_value.get(key), note))
+                result.append(
+                    measured_row(figure, label, "%", values, paper_value.get(key), reason=reasons.get(key))
+                )
             with_wait = compared(cells, ours, base, uniform, "asked")
             factors = [pair["factor"] for pair in with_wait]
             note = "waiting for decisions counts, half of 10 s on average" if paper_value else ""
@@ -182,10 +187,10 @@ def _rows(
                 measured_row(figure, f"full blocks from asking: {against}", "x", factors, None, note)
             )
             factors = _writers(cells, ours, base, uniform)
-            note = _WRITERS if paper_value else ""
+            of_file = _WRITERS if paper_value else ""
             label = f"writers of full blocks: {against}"
-            result.append(measured_row(figure, label, "x", factors, paper_value.get("writers"), note))
-        result += _job_rows(figure, cells, base, remote, reported["jobs"], "writing", _WRITING)
+            result.append(measured_row(figure, label, "x", factors, paper_value.get("writers"), of_file, why))
+        result += _job_rows(figure, cells, base, remote, reported["jobs"], "writing", _WRITING, why)
     return result
 
 
@@ -206,7 +211,14 @@ def _batching(hour: Cells) -> list[Row]:
 
 
 def _job_rows(
-    figure: str, cells: Cells, base: Cells, remote: int, paper_value: float, what: str, note: str
+    figure: str,
+    cells: Cells,
+    base: Cells,
+    remote: int,
+    paper_value: float,
+    what: str,
+    note: str,
+    why: Reason | None,
 ) -> list[Row]:
     """Jobs weighted by size. Times include waiting, so the run with q = 0 is compared with the paper."""
     result = []
@@ -214,7 +226,9 @@ def _job_rows(
         factors = _jobs(cells, policy(name, remote), base, policy("uniform", remote))
         label = f"jobs weighted by size, {what}: uniform / {words}, {remote} remote"
         row_note = note if is_paper else "waiting for decisions counts" if name == OPT else ""
-        result.append(measured_row(figure, label, "x", factors, paper_value if is_paper else None, row_note))
+        result.append(
+            measured_row(figure, label, "x", factors, paper_value if is_paper else None, row_note, why)
+        )
     return result
 
 

@@ -68,12 +68,16 @@ without end."""
 Outcome = dict[str, Any]
 
 
-def experiment(released: bool = False) -> VolumeExperiment:
-    """Drawn traces, with the released models or with Leeward's models."""
+def experiment(released: bool = False, seconds: float | None = None) -> VolumeExperiment:
+    """Drawn traces, with the released models or with Leeward's models.
+
+    Traces of other `seconds` are the same workloads for another time; by default they last `SECONDS`.
+    """
     folder = data.data_folder()
     if folder is None:
         raise FileNotFoundError(workloads.absent())
-    return _experiment(folder / workloads.SET / workloads.PROFILE, TRACES, SMALL, SECONDS, SEED, released)
+    profile = folder / workloads.SET / workloads.PROFILE
+    return _experiment(profile, TRACES, SMALL, seconds or SECONDS, SEED, released)
 
 
 @cache

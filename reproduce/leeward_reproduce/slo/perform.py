@@ -24,8 +24,9 @@ from leeward_reproduce.slo import (
     workloads,
 )
 from leeward_reproduce.slo.figure import Figure
+from leeward_reproduce.summary import MainResult
 
-__all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
+__all__ = ["FIGURES", "MAIN", "Figure", "check_horizon", "make", "runs"]
 
 
 def _packing_constants() -> object:
@@ -80,6 +81,10 @@ def _analysis_constants() -> object:
         analyses.SIZES,
         optimum.SCALES,
     ]
+
+
+def _length_constants() -> object:
+    return [_analysis_constants(), optimum.LENGTHS]
 
 
 def _admission_constants() -> object:
@@ -142,6 +147,13 @@ FIGURES = {
     ),
     "4.12": Figure(
         "small requests beside large ones", optimum.small, optimum.rows_small, None, _analysis_constants
+    ),
+    "4.12-long": Figure(
+        "small requests beside large ones, with longer traces",
+        optimum.small_longer,
+        optimum.rows_longer,
+        None,
+        _length_constants,
     ),
     "4.13": Figure(
         "bounds by nines of the percentile", analyses.nines, analyses.rows_nines, None, _analysis_constants
@@ -243,6 +255,11 @@ FIGURES = {
 
 ALIASES = {"3.4": ("3.3",), "4.4": ("4.10",), "4.18": ("4.17",), "5.1": ("5.8", "5.9")}
 """Figures of the thesis without runs of their own, each with the figures that show it."""
+MAIN = (
+    MainResult("main", "4.10", "released: SNC over the best as published: workloads"),
+    MainResult("less favourable", "4.10", "drawn: SNC over the best as published: workloads"),
+)
+"""Results that matter most."""
 
 
 def runs(selection: Mapping[str, Figure], seeds: int) -> int:

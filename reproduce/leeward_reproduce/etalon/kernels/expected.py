@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leeward.lab.checks.values import Range, at_most
-from leeward_reproduce.rows import Row, with_reason
+from leeward_reproduce.rows import Reason, Row, compare, with_reason
 
 
 def near(value: float, points: float) -> Range:
@@ -30,7 +30,8 @@ def row(
     paper: float | None = None,
     expected: Range | None = None,
     note: str = "",
-    reason: str = "",
+    reason: Reason | None = None,
+    is_change: bool = False,
 ) -> Row:
     """A row of the lab. A value that is missing or not finite is not measured.
 
@@ -42,25 +43,25 @@ def row(
         paper: Value of the paper.
         expected: What the value of the lab should be.
         note: Note of the row.
-        reason: Reason of a difference from the paper, for the note if the difference is large.
+        reason: Reason of a difference from the paper, for a row that does not hold.
+        is_change: True for a change in percent.
     """
     measured = _finite(values.lab)
-    deviation = 100 * (measured - paper) / abs(paper) if measured is not None and paper else None
     result = Row(
         figure,
         quantity,
         unit,
-        paper,
+        None,
         measured,
         None,
         None,
-        deviation,
+        None,
         note,
         _finite(values.simulator),
         expected.text if expected else "",
         expected.holds(measured) if expected and measured is not None else None,
     )
-    return with_reason(result, reason) if reason else result
+    return with_reason(compare(result, paper, is_change=is_change), reason)
 
 
 def agreement(

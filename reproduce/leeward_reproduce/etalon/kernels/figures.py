@@ -9,12 +9,12 @@ import numpy
 from leeward import lab
 from leeward.lab.checks import network
 from leeward.lab.checks.values import Range, about, at_least, at_most
-from leeward_reproduce.etalon import experiments, files, paper
+from leeward_reproduce.etalon import comparison, experiments, files, paper
 from leeward_reproduce.etalon.experiments import EARLY, LongFlowRun, Rings
 from leeward_reproduce.etalon.files import WriteRun
 from leeward_reproduce.etalon.kernels.bench import Bench, Both
 from leeward_reproduce.etalon.kernels.expected import Values, agreement, near, row
-from leeward_reproduce.rows import NOT_EXPLAINED, Row
+from leeward_reproduce.rows import Reason, Row
 
 SEED = 1
 PAIR = 60
@@ -29,6 +29,11 @@ TRIPS = (0.75, 3.0, 9.0, 18.0)
 """Round trips within a day, of figure 10, that the lab measures."""
 RING_SYSTEMS = ("ToR VOQ", "VOQ+Resize", "ADU+Resize", "ADU+reTCP", "Packet10")
 """Systems of table 2 that the lab measures."""
+_SHORT = Reason(
+    "runs are shorter than the paper's, and flows that last longer do not count; the simulator has such"
+    " values in runs as short",
+    "the simulator in runs of both lengths",
+)
 T = TypeVar("T")
 Long = Both[LongFlowRun]
 
@@ -121,9 +126,13 @@ def _curve(
     get: Callable[[LongFlowRun], float | None],
     papers: Sequence[float],
     expected: Sequence[Range | None],
+    reason: Reason,
     points: bool = False,
 ) -> list[Row]:
-    """Rows of the points of a curve, and how far the lab is from the simulator."""
+    """Rows of the points of a curve, and how far the lab is from the simulator.
+
+    `reason` is that of points that are far from the paper.
+    """
     rows = [
         row(
             figure,
@@ -133,6 +142,7 @@ def _curve(
             paper=value,
             expected=within,
             note=one.note,
+            reason=reason,
         )
         for name, one, value, within in zip(names, runs, papers, expected, strict=True)
     ]
@@ -161,7 +171,8 @@ def static_used(bench: Bench, horizon: str) -> list[Row]:
     expected = [
         near(39, 10) if voq == 16 else at_least(88, "88 %") if voq >= 64 else None for voq in paper.VOQ
     ]
-    rows = _curve("6a", "utilization", "%", _VOQ, runs, _used, paper.STATIC_USED, expected, points=True)
+    papers, why = paper.STATIC_USED, comparison.USED
+    rows = _curve("6a", "utilization", "%", _VOQ, runs, _used, papers, expected, why, points=True)
     for_all = [value for value in (one.ours for one in rows[:-1]) if value is not None]
     least = min(numpy.diff(for_all), default=None)
     text = "utilization: least step from one queue to the next larger"
@@ -173,7 +184,8 @@ def grown_used(bench: Bench, horizon: str) -> list[Row]:
     """Figure 6b."""
     runs = _grown(bench, horizon)
     none = [None] * len(paper.TAU)
-    rows = _curve("6b", "utilization", "%", _TAU, runs, _used, paper.RESIZED_USED, none, points=True)
+    papers, why = paper.RESIZED_USED, comparison.USED
+    rows = _curve("6b", "utilization", "%", _TAU, runs, _used, papers, none, why, points=True)
     early = runs[paper.TAU.index(1000)]
     values = _compare(early, _long(bench, horizon, 16), _used)
     text = "utilization: queues that grow 1000 us early against queues of 16"
@@ -184,10 +196,11 @@ def grown_used(bench: Bench, horizon: str) -> list[Row]:
 def medians(bench: Bench, horizon: str) -> list[Row]:
     """Figures 7a and 7b."""
     static, grown = _static(bench, horizon), _grown(bench, horizon)
-    none = [None] * len(paper.TAU)
+    none, why = [None] * len(paper.TAU), comparison.MIX
+    papers = paper.STATIC_MEDIANS["all"], paper.RESIZED_MEDIANS["all"]
     rows = [
-        *_curve("7", "median latency", "us", _VOQ, static, _median, paper.STATIC_MEDIANS["all"], none[:6]),
-        *_curve("7", "median latency", "us", _TAU, grown, _median, paper.RESIZED_MEDIANS["all"], none),
+        *_curve("7", "median latency", "us", _VOQ, static, _median, papers[0], none[:6], why),
+        *_curve("7", "median latency", "us", _TAU, grown, _median, papers[1], none, why),
     ]
     early = grown[paper.TAU.index(1000)]
     for voq, most, text in ((16, 1.25, "1.25x"), (64, 0.75, "0.75x")):
@@ -208,7 +221,7 @@ def retcp(bench: Bench, horizon: str) -> list[Row]:
     alone = _long(bench, horizon, 16, None, EARLY)
     told, grown = _told(bench, horizon), _grown(bench, horizon)
     short = _long(bench, horizon, 16)
-    names, none = _TAU[1:], [None] * len(told)
+    names, none, why = _TAU[1:], [None] * len(told), comparison.RETCP
     rows = [
         row(
             "8",
@@ -217,9 +230,10 @@ def retcp(bench: Bench, horizon: str) -> list[Row]:
             _values(alone, _used),
             paper=paper.RETCP_STATIC[0],
             note=alone.note,
+            reason=why,
         ),
-        *_curve("8", "utilization, reTCP", "%", names, told, _used, paper.RETCP_USED, none, points=True),
-        *_curve("8", "median latency, reTCP", "us", names, told, _median, paper.RETCP_MEDIANS, none),
+        *_curve("8", "utilization, reTCP", "%", names, told, _used, paper.RETCP_USED, none, why, points=True),
+        *_curve("8", "median latency, reTCP", "us", names, told, _median, paper.RETCP_MEDIANS, none, why),
     ]
     values = _compare(alone, short, _used)
     text = "utilization: reTCP alone against Reno, queues of 16"
@@ -236,8 +250,8 @@ def retcp(bench: Bench, horizon: str) -> list[Row]:
 def tails(bench: Bench, horizon: str) -> list[Row]:
     """Figure 9."""
     told, largest = _told(bench, horizon), _long(bench, horizon, paper.VOQ[-1])
-    none = [None] * len(told)
-    rows = _curve("9", "p99 latency, reTCP", "us", _TAU[1:], told, _tail, paper.RETCP_TAILS, none)
+    none, why = [None] * len(told), comparison.TOLD
+    rows = _curve("9", "p99 latency, reTCP", "us", _TAU[1:], told, _tail, paper.RETCP_TAILS, none, why)
     values, expected = _values(largest, _tail), about(944, 10)
     return [*rows, row("9", "p99 latency: queues of 128", "us", values, paper=944.0, expected=expected)]
 
@@ -264,6 +278,8 @@ def improvement(bench: Bench, horizon: str) -> list[Row]:
                 paper=paper.IMPROVED[paper.TRIPS.index(trips)],
                 expected=expected,
                 note=grown.note,
+                reason=comparison.ENDS,
+                is_change=True,
             )
         )
     return [*rows, _agreement(rows, "lower median at equal utilization", points=True)]
@@ -298,7 +314,7 @@ def ring(bench: Bench, horizon: str) -> list[Row]:
         text = f"ADU faster than VOQ: {name}"
         expected = at_least(least, f"{least:g}x")
         note = _notes(runs, "ToR VOQ", "ADU")
-        rows.append(row("12", text, "x", values, paper=value, expected=expected, note=note))
+        rows.append(row("12", text, "x", values, paper=value, expected=expected, note=note, reason=_SHORT))
     return [*rows, _agreement(rows, "ADU faster than VOQ")]
 
 
@@ -315,17 +331,19 @@ def two_rings(bench: Bench, horizon: str) -> list[Row]:
     for name, unit, get, papers in quantities:
         for system, both in runs.items():
             value = papers[paper.SYSTEMS.index(system)]
-            rows.append(row("16", f"{name}: {system}", unit, _values(both, get), paper=value, note=both.note))
+            text, of_run = f"{name}: {system}", _values(both, get)
+            rows.append(row("16", text, unit, of_run, paper=value, note=both.note, reason=_SHORT))
         rows.append(_agreement(rows[-len(runs) :], name))
     median = _percentile("big", 50)
     values = _compare(runs["ADU+Resize"], runs["ToR VOQ"], median)
     text = "big flows, median: ADU+Resize against ToR VOQ"
-    rows.append(row("16", text, "x", values, paper=110.61 / 1162.04, expected=at_most(0.2, "0.2x")))
+    expected = at_most(0.2, "0.2x")
+    rows.append(row("16", text, "x", values, paper=110.61 / 1162.04, expected=expected, reason=_SHORT))
     for one, other in (("VOQ+Resize", "ToR VOQ"), ("ADU+Resize", "VOQ+Resize")):
         values = _compare(runs[one], runs[other], _circuit_gib)
         of_paper = paper.BY_CIRCUITS[paper.SYSTEMS.index(one)] / paper.BY_CIRCUITS[paper.SYSTEMS.index(other)]
         text = f"sent by circuits: {one} against {other}"
-        rows.append(row("16", text, "x", values, paper=of_paper, expected=at_least(1, "1x")))
+        rows.append(row("16", text, "x", values, paper=of_paper, expected=at_least(1, "1x"), reason=_SHORT))
     return rows
 
 
@@ -356,15 +374,22 @@ def writes(bench: Bench, size: str) -> list[Row]:
 TAILS = "p99 of writes"
 RATES = "aggregate throughput"
 SENT = "sent by packets: reHDFS against HDFS"
-_SIZE = "files of 100 MiB; with the paper's 400 MiB the simulator's tails are 1.7 to 3.1 times as long"
+_LARGE = "the simulator with files of 400 MiB"
+_SIZE = Reason(
+    "files of 100 MiB; with the paper's 400 MiB the simulator's tails are 1.7 to 3.1 times as long", _LARGE
+)
 _SIZES = {
-    "median": "files of 100 MiB; with the paper's 400 MiB the simulator has 4.77x",
-    "p99": "files of 100 MiB; with 400 MiB the simulator has 4.80x; the rest as there: flows share a circuit"
-    " unevenly",
+    "median": Reason("files of 100 MiB; with the paper's 400 MiB the simulator has 4.77x", _LARGE),
+    "p99": Reason(
+        "files of 100 MiB; with 400 MiB the simulator has 4.80x; the rest as there: flows share a circuit"
+        " unevenly",
+        _LARGE,
+    ),
 }
-_AT_ONCE = (
+_AT_ONCE = Reason(
     "DFSIO's rate of a file times 64 files: at the paper's 565 Gb/s a file of 400 MiB takes 0.18 s, in which"
-    " the links of eight racks cannot carry 25 GiB (0.30 s); its mappers did not all write at once; these do"
+    " the links of eight racks cannot carry 25 GiB (0.30 s); its mappers did not all write at once; these do",
+    "the capacity of eight racks' links",
 )
 
 
@@ -401,8 +426,8 @@ def write_rows(
             )
         )
     values = _compare(runs["reHDFS"], runs["HDFS"], lambda one: one.packet_gib)
-    reason = remarks.get(SENT, NOT_EXPLAINED)
-    rows.append(row("19", SENT, "x", values, paper=0.5 / 15.1, expected=at_most(0.1, "0.1x"), reason=reason))
+    note, expected = remarks.get(SENT, ""), at_most(0.1, "0.1x")
+    rows.append(row("19", SENT, "x", values, paper=0.5 / 15.1, expected=expected, note=note))
     for quantity, unit, papers, get in (
         (TAILS, "ms", paper.FILES_TAILS, _write(99)),
         (RATES, "Gb/s", paper.FILES_GBPS, lambda one: one.gbps),
@@ -418,8 +443,8 @@ def write_rows(
     return rows
 
 
-def _reason(quantity: str, system: str) -> str:
+def _reason(quantity: str, system: str) -> Reason | None:
     """Reason of a difference from the paper."""
     if quantity == TAILS:
         return _SIZE
-    return _AT_ONCE if system.startswith("reHDFS") else NOT_EXPLAINED
+    return _AT_ONCE if system.startswith("reHDFS") else None

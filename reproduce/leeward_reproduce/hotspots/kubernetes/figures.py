@@ -17,7 +17,7 @@ from leeward_reproduce.hotspots.kubernetes.measures import Measures
 from leeward_reproduce.hotspots.kubernetes.scenario import POLICIES
 from leeward_reproduce.hotspots.windows import paired_p_value
 from leeward_reproduce.real.rows import Pair, row, values
-from leeward_reproduce.rows import Row, computed_row
+from leeward_reproduce.rows import Reason, Row, computed_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ _WORDS = {
 }
 _UNITS = {"moves": "a day"}
 _SAME = "the same tasks under both, where the paper has two windows"
-_WHY = "all peaks are known here, and few objectives rank above the network"
+_WHY = Reason("all peaks are known here, and few objectives rank above the network")
 
 
 def placement(pairs: Pairs) -> list[Row]:
@@ -127,7 +127,8 @@ def _change(
         return 100 * (second - first) / first if first > 0 else math.nan
 
     quantity = f"{_WORDS[metric]}: change, {NAMES[before]} to {NAMES[after]}"
-    return row(figure, quantity, "%", values(change, pairs), reported, _SAME if reported else "", _WHY)
+    note = _SAME if reported else ""
+    return row(figure, quantity, "%", values(change, pairs), reported, note, _WHY, is_change=True)
 
 
 def _difference(figure: str, metric: str, before: str, after: str, pairs: Pairs) -> Row:

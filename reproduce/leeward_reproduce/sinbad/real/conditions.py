@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from leeward_reproduce.real.rows import row, values
-from leeward_reproduce.rows import Row
+from leeward_reproduce.rows import Reason, Row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.real import quantities
 from leeward_reproduce.sinbad.real.cases import (
@@ -37,7 +37,7 @@ def load(results: Results) -> list[Row]:
     for policy in POLICIES:
         text = f"files, mean, 2x arrival rate / 1x: {policy}"
         of_seeds = values(_slowdown(policy), results[BASE], results[TWICE])
-        why = "the paper's are jobs, end to end"
+        why = Reason("the paper's are jobs, end to end")
         rows.append(row("11", text, "x", of_seeds, paper.TWICE_THE_LOAD, reason=why))
     return rows
 
@@ -45,7 +45,10 @@ def load(results: Results) -> list[Row]:
 def memory(results: Results) -> list[Row]:
     """Section 7.6."""
     pairs, reported = results[MEMORY], paper.MACHINES_MEMORY
-    why = "disks do not limit blocks in figure 6 either"
+    why = Reason(
+        "disks do not limit blocks in figure 6 either",
+        "times in memory over those on disks, in the rows below",
+    )
     rows = [
         row(
             "7.6",

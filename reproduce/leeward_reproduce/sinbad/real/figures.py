@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy
 
 from leeward_reproduce.real.rows import agreement, row, values
-from leeward_reproduce.rows import Row
+from leeward_reproduce.rows import Reason, Row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.real import quantities
 from leeward_reproduce.sinbad.real.cases import BASE, DEFAULT, SHAPE, SINBAD, Case
@@ -18,7 +18,7 @@ CASES = (BASE,)
 POLICIES = (DEFAULT, SINBAD)
 ONE = "files of one block"
 FILES = "files of one to four blocks; the paper's are all writes of a job"
-_ONE_HOT = "one of four racks is hot, so that most blocks of HDFS's policy avoid it by chance"
+_ONE_HOT = Reason("one of four racks is hot, so that most blocks of HDFS's policy avoid it by chance")
 _TEXTS = {
     "downlink": "links into racks",
     "uplink": "links out of racks",
@@ -32,12 +32,12 @@ _MACHINES = {
 }
 """Decreases in the paper by direction: of figures 8 and 9."""
 _REASONS = {
-    "downlink": "background, which does not move, is most of the load",
-    "uplink": "writers are not placed, and background comes from outside of racks",
-    "egress": "writers are not placed, and background comes from outside of racks",
-    "ingress": "background goes into one machine of each rack, and does not move",
+    "downlink": Reason("background, which does not move, is most of the load"),
+    "uplink": Reason("writers are not placed, and background comes from outside of racks"),
+    "egress": Reason("writers are not placed, and background comes from outside of racks"),
+    "ingress": Reason("background goes into one machine of each rack, and does not move"),
 }
-_FEW = (
+_FEW = Reason(
     f"34 blocks of three copies on average, on {SHAPE.racks * SHAPE.hosts_per_rack} machines; the paper's are"
     " thousands"
 )
