@@ -17,6 +17,8 @@ __all__ = [
     "Cluster",
     "EngineSession",
     "LabNetwork",
+    "OperationsRun",
+    "OperationsScenario",
     "PacketRun",
     "PacketScenario",
     "RequestBatch",
@@ -855,6 +857,7 @@ def read_capture(
     counters: bool = False,
     direction: str = "both",
     tunnels: str = "outer",
+    classes: Sequence[tuple[str, Sequence[str]]] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[pyarrow.Table]: ...
 def read_demand(path: str) -> list[list[int]]: ...
@@ -1106,6 +1109,72 @@ def schema(kind: str) -> str: ...
 def rate_text(bps: int) -> str: ...
 def bytes_text(bytes: int) -> str: ...  # noqa: A002 (the name in the module)
 def seconds(text: str) -> float: ...
+
+@final
+class OperationsScenario:
+    """A scenario of operations, read and validated. See `leeward.operations`."""
+
+    @staticmethod
+    def from_file(path: str) -> OperationsScenario:
+        """Reads and checks a scenario file."""
+
+    @staticmethod
+    def from_text(text: str, base: str | PathLike[str], name: str = "<text>") -> OperationsScenario:
+        """Reads a scenario from text; the file of its cluster is looked up from the folder `base`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster."""
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes of service."""
+
+    @property
+    def horizon_s(self) -> float:
+        """Length of the run, in seconds."""
+
+    @property
+    def sample_s(self) -> float:
+        """Length of a window of telemetry, in seconds."""
+
+    def run(self, progress: Callable[[float], object] | None = None) -> OperationsRun:
+        """Runs the scenario; calls `progress` with the completed share of the horizon."""
+
+@final
+class OperationsRun:
+    """Records of a run of operations. Times are seconds from its start."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster of the scenario."""
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes of service."""
+
+    @property
+    def sample_s(self) -> float:
+        """Length of a window of telemetry, in seconds."""
+
+    def totals(self) -> dict[str, Any]:
+        """Numbers of packets, segments, timeouts and unfinished operations of the whole run."""
+
+    def operations(self) -> pyarrow.Table:
+        """Operations, in the order of their end."""
+
+    def jobs(self) -> pyarrow.Table:
+        """Jobs, in the order of their end."""
+
+    def workers(self) -> pyarrow.Table:
+        """Workers of stages, in the order of their end."""
+
+    def links(self) -> pyarrow.Table:
+        """Traffic of the links of racks and pods, by window and class of service."""
 
 @final
 class PacketScenario:

@@ -127,13 +127,16 @@ def _has_kind(column_type: pyarrow.DataType, kinds: Sequence[Kind]) -> bool:
     return False
 
 
-def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
+def files(
+    paths: Sequence[str | PathLike[str]], argument: str, suffixes: tuple[str, ...] = SUFFIXES
+) -> list[Path]:
     """Files as given, and the files of given folders.
 
     Args:
-        paths: Files and folders. A folder stands for its files that end in one of `SUFFIXES`, including
+        paths: Files and folders. A folder stands for its files that end in one of the suffixes, including
             subfolders, sorted by name; hidden files are left out.
         argument: Name of the argument with the paths.
+        suffixes: Suffixes of the files of a folder.
 
     Raises:
         InputError: A path is missing, a folder has no such file, or a file is given twice.
@@ -144,12 +147,12 @@ def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
             inside = [
                 one
                 for one in sorted(path.rglob("*"))
-                if one.name.lower().endswith(SUFFIXES)
+                if one.name.lower().endswith(suffixes)
                 and not any(part.startswith(".") for part in one.relative_to(path).parts)
                 and one.is_file()
             ]
             if not inside:
-                raise InputError.about(path, f"no file in it ends in {', '.join(SUFFIXES)}")
+                raise InputError.about(path, f"no file in it ends in {', '.join(suffixes)}")
             result.extend(inside)
         elif path.exists():
             result.append(path)

@@ -108,8 +108,9 @@ def test_experiments_count_as_runs_and_are_shared_by_figures() -> None:
     assert one.run(1, True) is None
     assert ran == [(1, True)]
     latencies = {name: FIGURES[name] for name in ("11", "13", "23")}
-    assert runs(latencies, 10) == 10
-    assert runs({"22": FIGURES["22"], **latencies}, 10) == 20
+    # Queries, the rack, the rack with arrivals, and the rack of the request simulator.
+    assert runs(latencies, 10) == 40
+    assert runs({"22": FIGURES["22"], **latencies}, 10) == 60
 
 
 def test_hotspots_planted_in_a_synthetic_fleet_are_found_exactly() -> None:

@@ -77,13 +77,6 @@ def test_impact_finds_the_latencies_at_the_utilization_of_their_link(served: Ser
     assert max(above) > 0.6
 
 
-def test_joined_experiments_follow_each_other_in_time(served: ServedOperations) -> None:
-    both = racks.join([served, served])
-    assert len(both.level) == 2 * len(served.level)
-    assert both.end_s.max() == pytest.approx(served.end_s.max() + 60)
-    assert racks.utilization(both, "up").tolist() == 2 * racks.utilization(served, "up").tolist()
-
-
 def test_queries_with_more_computation_have_less_inflation(served: ServedOperations) -> None:
     worker, random = queries.Worker(served), numpy.random.default_rng(1)
     (benchmark,) = (one for one in queries.BENCHMARKS if one.name == "aggregation")
@@ -109,7 +102,6 @@ def test_every_figure_of_latency_has_its_experiment() -> None:
     assert all(
         FIGURES[name].experiments for name in ("11", "12b", "13", "19", "20", "21", "22", "23", "table-1")
     )
-    assert set(latency.TABLES) == {"aggregation", "queries", "ratios", "files", "sizes", "classes", "media"}
 
 
 def test_rows_with_only_a_bound_in_the_paper_have_no_deviation(served: ServedOperations) -> None:

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_capture::places::{Mapping, PlaceKind};
-use leeward_capture::{Capture, Content, Direction, Matrix, Places, Settings, Size, Tunnels};
+use leeward_capture::{
+    Capture, Classes, Content, Direction, LinkLoad, Matrix, Places, Settings, Size, Tunnels,
+};
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{DomainId, Fabric};
 use pyo3::prelude::*;
@@ -21,11 +23,16 @@ const NANOS: i64 = 1_000_000_000;
 
 type Tables = [PyArrowType<Table>; 5];
 
+/// Level of a matrix whose cells are loads of links by class of service.
+const CLASS: &str = "class";
+
 /// Reads captures into one matrix: tables of cells, sources, unknown addresses, discards and interface counters.
-/// `progress` receives the number of bytes read since the last call.
+/// `progress` receives the number of bytes read since the last call. By class, the cells are loads of links; `classes`
+/// has the code points of each class, and without it each code point is a class.
 #[pyfunction]
 #[pyo3(signature = (files, *, by, interval_s, mapping = None, cluster = None, size = "frame", content = "auto",
-    ports = Vec::new(), sampling = None, counters = false, direction = "both", tunnels = "outer", progress = None))]
+    ports = Vec::new(), sampling = None, counters = false, direction = "both", tunnels = "outer", classes = None,
+    progress = None))]
 #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
 pub fn read_capture(
     py: Python<'_>,
@@ -41,10 +48,13 @@ pub fn read_capture(
     counters: bool,
     direction: &str,
     tunnels: &str,
+    classes: Option<Vec<(String, Vec<String>)>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Tables> {
-    let by =
-        parse_choice(PlaceKind::from_name(by), "by", by, PlaceKind::ALL.map(PlaceKind::name).join(", "))?;
+    let by_class = by == CLASS;
+    let kind = PlaceKind::from_name(by).or(by_class.then_some(PlaceKind::Host));
+    let known = PlaceKind::ALL.map(PlaceKind::name).join(", ");
+    let by = parse_choice(kind, "by", by, format!("{known}, {CLASS}"))?;
     let size = parse_choice(Size::from_name(size), "size", size, Size::ALL.map(Size::name).join(", "))?;
     let content = parse_choice(
         Content::from_name(content),
@@ -66,9 +76,18 @@ pub fn read_capture(
     )?;
     let mapping = mapping.map(Mapping::read).transpose().map_err(PyInputError)?;
     let fabric = cluster.map(|cluster| &*cluster.get().inner.fabric);
-    let places = places(by, mapping.as_ref(), fabric)?;
-    let matrix = py.detach(|| {
-        let settings = Settings { interval_s, size, content, ports, sampling, counters, direction, tunnels };
+    let places = if by_class {
+        places_beside_links(mapping.as_ref(), fabric)?
+    } else {
+        places(by, mapping.as_ref(), fabric)?
+    };
+    let classes = match classes.filter(|_| by_class) {
+        Some(classes) => Some(Classes::named(&classes).map_err(PyInputError)?),
+        None => by_class.then(Classes::code_points),
+    };
+    let (matrix, loads) = py.detach(|| {
+        let settings =
+            Settings { interval_s, size, content, ports, sampling, counters, direction, tunnels, classes };
         let mut capture = Capture::new(settings, places);
         for file in &files {
             let mut open = capture.open(file, open_file(file)?).map_err(PyInputError)?;
@@ -86,9 +105,16 @@ pub fn read_capture(
                 }
             }
         }
-        Ok::<_, PyErr>(capture.finish())
+        let matrix = capture.finish();
+        let loads = fabric.filter(|_| by_class).map(|fabric| matrix.link_loads(fabric)).transpose();
+        let loads = loads.map_err(PyInputError)?;
+        Ok::<_, PyErr>((matrix, loads))
     })?;
-    tables(&matrix)
+    let cells = match fabric.zip(loads) {
+        Some((fabric, loads)) => load_table(&matrix, &loads, fabric)?,
+        None => cell_table(&matrix)?,
+    };
+    tables(&matrix, cells)
 }
 
 fn parse_choice<T>(choice: Option<T>, name: &str, given: &str, known: String) -> Result<T, PyInputError> {
@@ -119,12 +145,7 @@ fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> 
         }
     };
     if let Some(fabric) = fabric {
-        mapping.check(|name| {
-            let rack = || fabric.domain(name).is_some_and(|domain| is_rack(fabric, domain));
-            let known = fabric.host(name).is_some() || rack();
-            let message = || format!("`{}`: no host or rack of the cluster has this name", excerpt(name));
-            if known { Ok(()) } else { Err(message()) }
-        })?;
+        check_names(mapping, fabric)?;
         if by == PlaceKind::Host && !mapping.addresses().any(|(_, name)| fabric.host(name).is_some()) {
             let message = "it names racks but no hosts: use it for a matrix by rack";
             return Err(PyInputError(InputError::new(mapping.file(), message)));
@@ -152,16 +173,42 @@ fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> 
     }))
 }
 
+/// Places beside the links of a cluster: the hosts and racks that the mapping names.
+fn places_beside_links(mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<Places, PyInputError> {
+    let missing = |name: &str, message: &str| {
+        PyInputError(InputError::new(name, format!("required for a matrix by {CLASS}: {message}")))
+    };
+    let mapping = mapping.ok_or_else(|| missing("mapping", "a file with the owner of each address"))?;
+    let fabric = fabric.ok_or_else(|| missing("cluster", "the cluster whose links carry the traffic"))?;
+    check_names(mapping, fabric)?;
+    Ok(Places::mapped(mapping, |name| {
+        let rack = || fabric.domain(name).map(|rack| fabric.domain_name(rack).to_owned());
+        fabric.host(name).map(|host| fabric.host_name(host).to_owned()).or_else(rack)
+    }))
+}
+
+/// Checks that every name of a mapping is a host or rack of the cluster.
+fn check_names(mapping: &Mapping, fabric: &Fabric) -> Result<(), PyInputError> {
+    let checked = mapping.check(|name| {
+        let rack = || fabric.domain(name).is_some_and(|domain| is_rack(fabric, domain));
+        let known = fabric.host(name).is_some() || rack();
+        let message = || format!("`{}`: no host or rack of the cluster has this name", excerpt(name));
+        if known { Ok(()) } else { Err(message()) }
+    });
+    checked.map_err(PyInputError)
+}
+
 fn is_rack(fabric: &Fabric, domain: DomainId) -> bool {
     fabric.all_racks().any(|rack| rack == domain)
 }
 
-fn tables(matrix: &Matrix) -> PyResult<Tables> {
+/// Cells of a matrix by interval and pair.
+fn cell_table(matrix: &Matrix) -> PyResult<PyArrowType<Table>> {
     let pairs = &matrix.pairs;
     let names = |end: fn(&leeward_capture::Pair) -> u32| {
         texts(pairs.iter().map(move |pair| &matrix.places[end(pair) as usize]))
     };
-    let cells = table([
+    table([
         ("t_s", longs(pairs.iter().map(|pair| pair.start_s))),
         ("src", names(|pair| pair.source)),
         ("dst", names(|pair| pair.destination)),
@@ -172,7 +219,30 @@ fn tables(matrix: &Matrix) -> PyResult<Tables> {
             "stderr",
             Arc::new(pairs.iter().map(|pair| Some(pair.cell.standard_error())).collect::<Float64Array>()),
         ),
-    ])?;
+    ])
+}
+
+/// Loads of links by interval, link and class; the time is the end of the interval, as in telemetry.
+fn load_table(matrix: &Matrix, loads: &[LinkLoad], fabric: &Fabric) -> PyResult<PyArrowType<Table>> {
+    let length_s = i64::from(matrix.interval_s);
+    let rate = |load: &LinkLoad| Some(8.0 * load.cell.bytes as f64 / length_s as f64);
+    table([
+        ("t_s", longs(loads.iter().map(|load| load.start_s.saturating_add(length_s)))),
+        ("link", texts(loads.iter().map(|load| fabric.resource_name(load.link)))),
+        ("class", texts(loads.iter().map(|load| &matrix.classes[usize::from(load.class)]))),
+        ("load_bps", Arc::new(loads.iter().map(rate).collect::<Float64Array>())),
+        ("bytes", longs(loads.iter().map(|load| capped(load.cell.bytes)))),
+        ("packets", longs(loads.iter().map(|load| capped(load.cell.packets)))),
+        ("samples", longs(loads.iter().map(|load| capped(load.cell.samples.into())))),
+        (
+            "stderr",
+            Arc::new(loads.iter().map(|load| Some(load.cell.standard_error())).collect::<Float64Array>()),
+        ),
+    ])
+}
+
+/// The tables of a capture, with that of its cells.
+fn tables(matrix: &Matrix, cells: PyArrowType<Table>) -> PyResult<Tables> {
     let sources = table([
         ("protocol", texts(matrix.sources.iter().map(|source| source.protocol))),
         ("name", texts(matrix.sources.iter().map(|source| &source.name))),

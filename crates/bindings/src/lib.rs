@@ -36,6 +36,7 @@ mod names;
 #[cfg(feature = "service")]
 mod nfs;
 mod objects;
+mod operations;
 mod packets;
 mod place;
 mod policy;
@@ -98,6 +99,8 @@ mod _native {
     #[cfg(feature = "service")]
     #[pymodule_export]
     use crate::nfs::{enforce_nfs, remove_nfs_file, replay_nfs};
+    #[pymodule_export]
+    use crate::operations::{OperationsRun, OperationsScenario};
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 #[cfg(feature = "service")]
 use leeward_controller::Settings;
 use leeward_fabric::cluster::ClusterFile;
+use leeward_operations::file::OperationsFile;
 use leeward_packets::file::PacketsFile;
 use leeward_placement::moves::FleetFile;
 use leeward_placement::tasks::AppFile;
@@ -26,6 +27,7 @@ const SCHEMAS: &[Entry] = &[
     #[cfg(feature = "service")]
     ("service", || schema_for!(Settings)),
     ("packets", || schema_for!(PacketsFile)),
+    ("operations", || schema_for!(OperationsFile)),
 ];
 
 /// Kinds of files with schemas.

@@ -6,14 +6,16 @@ use std::io::{self, Read};
 use std::net::IpAddr;
 
 use foldhash::fast::FixedState;
+use leeward_fabric::Dscp;
 use leeward_fabric::input::InputError;
 
+use crate::classes::Classes;
 use crate::counter::Counter;
 use crate::discards::{Discards, Reason};
 use crate::exports::{self, Arrival, Exporter, Exports, Sink, is_port, protocol};
 use crate::flow::Flow;
 use crate::frames::{Frame, Frames, OpenError, Record, other_content};
-use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};
+use crate::matrix::{MOST_CELLS, Matrix, Source, Sums, name_classes};
 use crate::packet::{Datagram, Packet, cooked};
 use crate::places::Places;
 use crate::settings::{Content, Settings};
@@ -42,6 +44,7 @@ pub struct Capture {
 /// Sums over the flows of all files.
 struct FlowSums {
     places: Places,
+    classes: Option<Classes>,
     sums: Sums,
     sources: BTreeMap<(&'static str, String), Source>,
     exporters: HashMap<Exporter, Source, FixedState>,
@@ -79,7 +82,8 @@ impl Capture {
         });
         let flows = FlowSums {
             places,
-            sums: Sums::new(settings.interval_s),
+            sums: Sums::new(settings.interval_s, settings.classes.as_ref()),
+            classes: settings.classes.clone(),
             sources: BTreeMap::new(),
             exporters: HashMap::default(),
             unknown: HashMap::default(),
@@ -193,7 +197,7 @@ impl Capture {
             flows.take(flow, false, discards);
         };
         self.exports.finish(&mut Sink { flow: &mut flow, counters: None, discards: &mut self.discards });
-        let FlowSums { places, sums, mut sources, exporters, unknown } = self.flows;
+        let FlowSums { places, classes, sums, mut sources, exporters, unknown } = self.flows;
         for (exporter, source) in exporters {
             let file = || self.discards.file_name(exporter.file.unwrap_or(usize::MAX)).to_owned();
             let name = exporter.address.map_or_else(file, |address| address.to_string());
@@ -204,10 +208,12 @@ impl Capture {
         let mut unknown: Vec<(IpAddr, u128)> = unknown.into_iter().collect();
         unknown.sort_unstable_by_key(|&(address, bytes)| (std::cmp::Reverse(bytes), address));
         unknown.truncate(MOST_UNKNOWN);
-        let names = places.names().to_vec();
+        let places = places.names().to_vec();
+        let mut pairs = sums.pairs(&places);
         Matrix {
-            pairs: sums.pairs(&names),
-            places: names,
+            classes: name_classes(classes, &mut pairs),
+            pairs,
+            places,
             interval_s: self.settings.interval_s,
             sources: sources.into_values().collect(),
             unknown,
@@ -236,6 +242,7 @@ impl Capture {
             source: packet.source,
             destination: packet.destination,
             ports: packet.ports,
+            dscp: packet.dscp,
             bytes: self.settings.size.of(lengths.frame, lengths.ip),
             packets: 1,
             rate: self.settings.sampling.unwrap_or(1),
@@ -343,7 +350,19 @@ impl FlowSums {
                 return;
             }
         };
-        if let Err(limit) = self.sums.add(flow, source, destination) {
+        let class = match &self.classes {
+            None => 0,
+            Some(classes) => match flow.dscp.and_then(|point| classes.of(point)) {
+                Some(class) => class,
+                None => {
+                    let detail = flow.dscp.map_or_else(|| "not stated".into(), Dscp::name);
+                    let bytes = flow.bytes.saturating_mul(flow.rate.into());
+                    let example = || format!("{} to {}", flow.source, flow.destination);
+                    return discards.count(Reason::NoClass, &detail, bytes, example);
+                }
+            },
+        };
+        if let Err(limit) = self.sums.add(flow, class, source, destination) {
             let example = || format!("{} to {}", flow.source, flow.destination);
             discards.count(Reason::NotPlausible, limit.name(), flow.bytes, example);
         }

@@ -59,6 +59,7 @@ reasons! {
     NotPlausible, "not-plausible", false, "records with implausibly many bytes or an implausible duration";
     TooManyExporters, "too-many-exporters", false, "datagrams of exporters beyond the limit";
     NoPlace, "no-place", false, "traffic of addresses without a host, rack or service in the mapping";
+    NoClass, "no-class", false, "traffic whose code point (DSCP) belongs to no class, or is not stated";
     RecognizedExport, "recognized-export", true, "exported datagrams to other ports than those of exports, read because of their content";
     LengthMismatch, "length-mismatch", true, "packets whose frame length contradicts the length in their IP header: a frame counts as at least its IP packet";
     BothDirections, "both-directions", true, "packets that may count twice, because a switch reports them where they enter and where they leave: --direction ingress or egress takes one";

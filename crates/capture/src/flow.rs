@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use leeward_fabric::Dscp;
+
 /// Observed traffic from one address to another, not yet scaled by `rate`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
@@ -15,6 +17,8 @@ pub struct Flow {
     pub destination: IpAddr,
     /// Ports of source and destination, if there are any.
     pub ports: Option<(u16, u16)>,
+    /// Code point of the packets, if it is known.
+    pub dscp: Option<Dscp>,
     /// Bytes of the observed packets.
     pub bytes: u64,
     /// Number of observed packets, at least one.

@@ -1,10 +1,11 @@
-//! Bytes by interval and pair of places, with the sampling error.
+//! Bytes by interval, pair of places and class of service, with the sampling error.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
 use foldhash::fast::FixedState;
 
+use crate::classes::{CODE_POINTS, ClassId, Classes};
 use crate::counter::Counter;
 use crate::discards::Discards;
 use crate::flow::Flow;
@@ -43,6 +44,14 @@ impl Cell {
     pub fn standard_error(&self) -> f64 {
         self.variance.sqrt()
     }
+
+    /// Adds the traffic of another cell, which was sampled independently.
+    pub(crate) fn add(&mut self, other: &Cell) {
+        self.bytes += other.bytes;
+        self.packets += other.packets;
+        self.samples += other.samples;
+        self.variance += other.variance;
+    }
 }
 
 /// A cell with its interval and pair.
@@ -54,6 +63,8 @@ pub struct Pair {
     pub source: PlaceId,
     /// Destination of the traffic, as an index into [`Matrix::places`].
     pub destination: PlaceId,
+    /// Class of service, as an index into [`Matrix::classes`]; `None` in a matrix without classes.
+    pub class: Option<ClassId>,
     /// Traffic of the pair in the interval.
     pub cell: Cell,
 }
@@ -75,9 +86,11 @@ pub struct Source {
 pub struct Matrix {
     /// Names of the places.
     pub places: Vec<String>,
+    /// Names of the classes of service; empty in a matrix without classes.
+    pub classes: Vec<String>,
     /// Length of an interval, in seconds.
     pub interval_s: u32,
-    /// Cells, by time, then by the names of places.
+    /// Cells, by time, then by the names of places, then by class.
     pub pairs: Vec<Pair>,
     /// Observers of the traffic. Traffic that two of them observed is counted twice.
     pub sources: Vec<Source>,
@@ -111,24 +124,35 @@ impl FlowLimit {
 /// Sums flows.
 pub struct Sums {
     interval_ns: i64,
-    cells: HashMap<(i64, PlaceId, PlaceId), Cell, FixedState>,
+    /// Cells of each class, or of all traffic.
+    cells: Vec<HashMap<(i64, PlaceId, PlaceId), Cell, FixedState>>,
+    by_class: bool,
     bytes: u128,
     packets: u128,
 }
 
 impl Sums {
-    pub fn new(interval_s: u32) -> Sums {
+    /// Sums over intervals of this length, by class if there are classes.
+    pub fn new(interval_s: u32, classes: Option<&Classes>) -> Sums {
         let interval_ns = i64::from(interval_s.max(1)) * SECOND;
-        Sums { interval_ns, cells: HashMap::default(), bytes: 0, packets: 0 }
+        let cells = vec![HashMap::default(); classes.map_or(1, Classes::count)];
+        Sums { interval_ns, cells, by_class: classes.is_some(), bytes: 0, packets: 0 }
     }
 
     pub fn is_full(&self) -> bool {
-        self.cells.len() > MOST_CELLS
+        self.cells.iter().map(HashMap::len).sum::<usize>() > MOST_CELLS
     }
 
-    /// Adds a flow and spreads it evenly over its duration. A flow beyond a limit is not added at all.
+    /// Adds a flow of a class, which is 0 without classes, and spreads it evenly over its duration. A flow beyond a limit
+    /// is not added at all.
     #[inline]
-    pub fn add(&mut self, flow: &Flow, source: PlaceId, destination: PlaceId) -> Result<(), FlowLimit> {
+    pub fn add(
+        &mut self,
+        flow: &Flow,
+        class: ClassId,
+        source: PlaceId,
+        destination: PlaceId,
+    ) -> Result<(), FlowLimit> {
         let first = flow.start_ns.div_euclid(self.interval_ns);
         // A flow that ends exactly at the edge of an interval belongs to the earlier interval.
         let last =
@@ -144,8 +168,9 @@ impl Sums {
             return Err(FlowLimit::Bytes);
         }
         (self.bytes, self.packets) = (all_bytes, all_packets);
+        let cells = &mut self.cells[usize::from(class)];
         if first == last {
-            let cell = self.cells.entry((first, source, destination)).or_default();
+            let cell = cells.entry((first, source, destination)).or_default();
             cell.bytes += bytes;
             cell.packets += packets;
             cell.samples += flow.packets;
@@ -160,7 +185,7 @@ impl Sums {
             // Computes amounts up to the end of each interval in whole bytes, so that the parts add up to the total.
             let part = |whole: u128| part(whole, passed as u128, length as u128);
             let now = (part(bytes), part(packets), part(flow.packets.into()));
-            let cell = self.cells.entry((interval, source, destination)).or_default();
+            let cell = cells.entry((interval, source, destination)).or_default();
             cell.bytes += now.0 - before.0;
             cell.packets += now.1 - before.1;
             cell.samples += (now.2 - before.2) as u64;
@@ -173,21 +198,41 @@ impl Sums {
         Ok(())
     }
 
-    /// The cells, by time and then by the names of places.
+    /// The cells, by time, then by the names of places, then by class.
     pub fn pairs(self, places: &[String]) -> Vec<Pair> {
         let interval_s = self.interval_ns / SECOND;
-        let pairs = self.cells.into_iter().map(|((interval, source, destination), cell)| Pair {
-            start_s: interval * interval_s,
-            source,
-            destination,
-            cell,
-        });
-        let mut pairs: Vec<Pair> = pairs.collect();
+        let (by_class, mut pairs) = (self.by_class, Vec::new());
+        for (class, cells) in (0..).zip(self.cells) {
+            let class = by_class.then_some(class);
+            pairs.extend(cells.into_iter().map(|((interval, source, destination), cell)| Pair {
+                start_s: interval * interval_s,
+                source,
+                destination,
+                class,
+                cell,
+            }));
+        }
         let rank = ranks(places);
         let rank = |place: PlaceId| rank.get(place as usize);
-        pairs.sort_unstable_by_key(|pair| (pair.start_s, rank(pair.source), rank(pair.destination)));
+        pairs.sort_unstable_by_key(|pair| {
+            (pair.start_s, rank(pair.source), rank(pair.destination), pair.class)
+        });
         pairs
     }
+}
+
+/// Names of the classes of pairs. The pairs get the numbers of these names.
+pub fn name_classes(classes: Option<Classes>, pairs: &mut [Pair]) -> Vec<String> {
+    let Some(classes) = classes else { return Vec::new() };
+    let mut is_present = [false; CODE_POINTS];
+    for class in pairs.iter().filter_map(|pair| pair.class) {
+        is_present[usize::from(class)] = true;
+    }
+    let (names, numbers) = classes.close(is_present);
+    for pair in pairs {
+        pair.class = pair.class.map(|class| numbers[usize::from(class)]);
+    }
+    names
 }
 
 /// Rank of each name in sorted order. Millions of cells sort much faster by numbers than by names.

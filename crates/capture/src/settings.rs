@@ -1,5 +1,6 @@
 //! Settings for reading captures.
 
+use crate::classes::Classes;
 use crate::exports::Direction;
 use crate::flow::Size;
 use crate::packet::Tunnels;
@@ -55,6 +56,8 @@ pub struct Settings {
     pub direction: Direction,
     /// Addresses of packets in tunnels.
     pub tunnels: Tunnels,
+    /// Classes of service that are counted separately, if any.
+    pub classes: Option<Classes>,
 }
 
 impl Default for Settings {
@@ -68,6 +71,7 @@ impl Default for Settings {
             counters: false,
             direction: Direction::default(),
             tunnels: Tunnels::default(),
+            classes: None,
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Access to controllers as a user states it: URLs, a token, certificate authorities, and the DSCP of packets.
 
+use leeward_fabric::Dscp;
 use leeward_fabric::input::{InputError, excerpt, read_secret};
-
-use crate::dscp::Dscp;
 
 /// Access to controllers.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,13 +8,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use leeward_fabric::Dscp;
 use socket2::{Domain, Protocol, Socket, Type};
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 use ureq::{Error, Timeout};
-
-use crate::dscp::Dscp;
 
 /// Shortest timeout of a connection to one of several addresses.
 const SHORTEST: Duration = Duration::from_millis(10);

@@ -27,6 +27,7 @@
 
 mod capacities;
 pub mod cluster;
+mod dscp;
 mod fabric;
 mod ids;
 pub mod input;
@@ -39,6 +40,7 @@ pub mod units;
 
 pub use capacities::Capacities;
 pub use cluster::Cluster;
+pub use dscp::Dscp;
 pub use fabric::{Device, Discipline, Fabric, RackKind, ResourceKind, Shape, label_tag};
 pub use ids::{DomainId, FaultDomainId, HostId, ResourceId};
 pub use path::{BITS_PER_BYTE, Endpoint, Hop};

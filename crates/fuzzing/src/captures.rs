@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use leeward_capture::{Capture, Places, Settings};
+use leeward_capture::{Capture, Classes, Places, Settings};
 
 use crate::assert_one_line;
 
@@ -29,10 +29,11 @@ pub fn sflow(bytes: &[u8]) {
     read(udp_capture(6343, &[bytes]));
 }
 
-/// Reads a capture into a matrix with addresses as places. Checks that standard errors are finite and that the places
-/// exist. Checks that start times are multiples of the interval, and fit 64 bits in nanoseconds.
+/// Reads a capture into a matrix by class of service, with addresses as places. Checks that standard errors are finite
+/// and that places and classes exist. Checks that start times are multiples of the interval, and fit 64 bits in nanoseconds.
 fn read(bytes: Vec<u8>) {
-    let mut capture = Capture::new(Settings::default(), Places::addresses());
+    let settings = Settings { classes: Some(Classes::code_points()), ..Settings::default() };
+    let mut capture = Capture::new(settings, Places::addresses());
     let mut open = match capture.open("file", Cursor::new(bytes)) {
         Ok(open) => open,
         Err(error) => return assert_one_line(&error),
@@ -49,6 +50,7 @@ fn read(bytes: Vec<u8>) {
         assert!(pair.cell.standard_error().is_finite());
         assert!(pair.start_s.abs() <= i64::MAX / 1_000_000_000);
         assert!(pair.start_s % i64::from(matrix.interval_s) == 0);
+        assert!(pair.class.is_some_and(|class| usize::from(class) < matrix.classes.len()));
         assert!([pair.source, pair.destination].iter().all(|&place| (place as usize) < matrix.places.len()));
     }
 }

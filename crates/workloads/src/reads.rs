@@ -124,7 +124,10 @@ impl JsonSchema for Readers {
 
 impl Readers {
     /// Returns the hosts in the order of their numbers, each once.
-    fn hosts(&self, cluster: &Cluster) -> Result<Arc<[HostId]>, String> {
+    ///
+    /// # Errors
+    /// Returns a message for an unknown or ambiguous name.
+    pub fn hosts(&self, cluster: &Cluster) -> Result<Arc<[HostId]>, String> {
         let fabric = &cluster.fabric;
         let mut hosts: Vec<HostId> = Vec::new();
         for name in &self.0 {

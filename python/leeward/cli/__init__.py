@@ -33,6 +33,7 @@ from leeward.cli import (
     matrix,
     migrate,
     mode,
+    operations,
     place,
     plan,
     plugins,
@@ -68,7 +69,7 @@ SECTIONS = (
         ),
     ),
     ("Keep promises", (slo, enforce, traces, circuits)),
-    ("Try a change first", (demo, simulate, trial, lab)),
+    ("Try a change first", (demo, simulate, operations, trial, lab)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),
 )
 """Sections of the help, in the order of use, with their commands."""

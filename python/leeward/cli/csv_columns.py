@@ -2,7 +2,8 @@
 
 The columns are a part of the stable interface: they do not depend on the data, and a minor version may only
 add columns. A column is the path of a field in a row of the JSON document, such as `slo.latency_s`. Commands
-whose columns depend on their options or on the scenario (impact, simulate) build them.
+whose columns depend on their options or on the scenario (impact, simulate) build them; matrix capture has
+others by class.
 """
 
 _LATENCIES = ("count", "mean", "p50", "p95", "p99", "max")
@@ -22,6 +23,8 @@ _WORKLOAD = (
 
 ESTIMATE_COLUMNS = ("part", "measure", "factor", "percentile", "value", "low", "high", "gap", "judged_to")
 """Columns of impact after those of its split."""
+CLASS_LOAD_COLUMNS = ("t_s", "link", "class", "load_bps", "bytes", "packets", "samples", "stderr")
+"""Columns of matrix capture by class."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "circuits schedule": (
@@ -97,6 +100,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "migrate": ("task", "from", "to", "link"),
     "mode": ("kind", "mode", "set", "settings"),
+    "operations": (
+        *("job", "operation", "count", "mean_s", "p50_s", "p95_s", "p99_s", "network_mean_s"),
+    ),
     "reevaluate": ("task", "from", "to"),
     "report": (
         *("kind", "decided", "by_default", "fallback", "blind", "refused", "better", "same", "worse"),

@@ -35,7 +35,8 @@ LatencyOption = Annotated[
     list[str],
     typer.Option(
         metavar="FILE,...",
-        help="Latencies of operations: files in CSV or Parquet, or folders of them.",
+        help="Latencies of operations: tables (CSV, Parquet), spans (OpenTelemetry, Jaeger) or histograms"
+        " (Prometheus), or folders of such files.",
         show_default=False,
     ),
 ]
@@ -67,6 +68,14 @@ def impact(
         typer.Option(
             metavar="OPERATION=LINKS",
             help="Links that a kind of operation crosses: query=src:uplink,dst:downlink.",
+            show_default=False,
+        ),
+    ] = None,
+    operation: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=OPERATION,...",
+            help="Kinds of operations by the names of spans and histograms: GetObject=file-read.",
             show_default=False,
         ),
     ] = None,
@@ -164,6 +173,7 @@ def impact(
         seed,
     )
     operations = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
+    names = dict(_pair(one, "--operation", "NAME=OPERATION") for one in operation or ())
     class_weights = _weights(weights)
     # Cheap checks run before telemetry is read.
     with name_flags(operations="--links"):
@@ -178,10 +188,17 @@ def impact(
     flags = {
         "operations": "--links",
         **{name: f"--{name}" for name in ("latency", "by", "weights")},
+        "names": "--operation",
     }
     with slow_notice("joining latencies with utilizations"), name_flags(**FLAGS, **flags):
         result = measure(
-            latency, samples, settings, operations=operations, stages=query_stages, weights=class_weights
+            latency,
+            samples,
+            settings,
+            operations=operations,
+            stages=query_stages,
+            weights=class_weights,
+            names=names,
         )
     document = tables.record(result)
     columns = (*(f"split.{field}" for field in result.by), *ESTIMATE_COLUMNS)

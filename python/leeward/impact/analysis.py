@@ -57,17 +57,20 @@ def measure(
     operations: Mapping[str, str] | None = None,
     stages: str | PathLike[str] | None = None,
     weights: Mapping[str, int] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Impact:
     """Measures the growth of operations' latencies with the utilization of their links.
 
     Args:
-        paths: Files of latencies, CSV or Parquet, or folders of them.
+        paths: Files of latencies in CSV or Parquet, of spans (OpenTelemetry, Jaeger) or of histograms
+            (Prometheus), or folders of them.
         telemetry: Loads of links; or, for weighted-effective utilization, the load of each class of service
             on them, by its name.
         settings: Widths, thresholds and edges.
         operations: Links that kinds of operations cross, in addition to the default links or instead of them.
         stages: A file with the times of stages, for compute ratios of queries.
         weights: Weights of classes of service, whole numbers; required with telemetry by class.
+        names: Kinds of operations by the names of spans and histograms, such as `{"GetObject": "file-read"}`.
 
     Raises:
         InputError: A file cannot be read, latencies and telemetry do not overlap, or a setting is invalid.
@@ -80,7 +83,7 @@ def measure(
         folder = Path(name)
         files = [paths] if isinstance(paths, str | PathLike) else paths
         places = Places(use.links)
-        rows = latencies_of.read([Path(path) for path in files], places, rules(operations), folder)
+        rows = latencies_of.read([Path(path) for path in files], places, rules(operations), folder, names)
         discards.add(rows.discards)
         ratios = None if stages is None else stages_of.read(Path(stages), folder, discards)
         joined = join(rows, use, options, ratios, discards)
@@ -88,7 +91,7 @@ def measure(
         telemetry_discards.add(samples.discards)
     result = curves(joined.counts, joined.by, options)
     source = telemetry.source if isinstance(telemetry, Samples) else Source()
-    warnings = _warnings(result, joined.above, source, rows.too_fast, options)
+    warnings = _warnings(result, joined.above, source, rows, options)
     return Impact(
         result,
         joined.by,
@@ -122,7 +125,11 @@ def _utilization(
 
 
 def _warnings(
-    result: Sequence[Curve], above: Sequence[Above], source: Source, too_fast: int, settings: Settings
+    result: Sequence[Curve],
+    above: Sequence[Above],
+    source: Source,
+    rows: latencies_of.Latencies,
+    settings: Settings,
 ) -> list[str]:
     lines = []
     if above:
@@ -132,10 +139,12 @@ def _warnings(
         subject = f"{len(above):,} links were" if len(above) > 1 else "a link was"
         most = f"{worst.most_ppm / 10_000:,.0f}"
         lines.append(f"{subject} above 105 % of capacity, `{worst.name}` at {most} %; {likely}")
-    if too_fast:
-        lines.append(
-            f"{too_fast:,} latencies are too short for their bytes to have crossed the links: is a unit off?"
-        )
+    if rows.too_fast:
+        message = "latencies are too short for their bytes to have crossed the links: is a unit off?"
+        lines.append(f"{rows.too_fast:,} {message}")
+    if rows.above_buckets:
+        message = "latencies are above the last bound of their histogram, and count with that bound"
+        lines.append(f"{rows.above_buckets:,} {message}: percentiles among them are too low")
     for curve in result:
         name, judged = f"{curve.name}{'' if curve.part == 'total' else ', network'}", curve.judged
         if not judged:

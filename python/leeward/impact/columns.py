@@ -48,11 +48,17 @@ class Numbers:
 
 
 class Rows:
-    """Valid rows of a batch; others are counted with a reason."""
+    """Valid rows of a batch; others are counted with a reason.
+
+    Attributes:
+        rows: True for each valid row.
+        weights: Number of operations in each row.
+    """
 
     def __init__(self, file: Path, first: int, rows: int, discards: Discards) -> None:
         """Takes the file, the number of the batch's first row, the number of its rows, and the counts."""
         self.rows = numpy.ones(rows, dtype=bool)
+        self.weights = numpy.ones(rows, dtype=numpy.int64)
         self._file, self._first, self._discards = file, first, discards
 
     def drop(self, reason: str, where: NDArray[numpy.bool_], field: str = "", texts: Any = None) -> None:
@@ -63,7 +69,7 @@ class Rows:
             f"{self._file} row {self._first + row}" + (f": {field} `{texts[row].as_py()}`" if field else "")
             for row in invalid_rows[:3].tolist()
         ]
-        self._discards.count(reason, len(invalid_rows), *examples)
+        self._discards.count(reason, int(self.weights[invalid_rows].sum()), *examples)
 
     def numbers(self, field: str, column: Numbers, reason: str | None) -> None:
         """Counts rows without a number; rows with an empty cell count under `reason`, if given."""

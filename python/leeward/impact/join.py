@@ -136,7 +136,8 @@ def join(
         else_="",
     )
     joined = engine.keep(joined.mutate(state=state))
-    states = engine.arrow(joined.group_by("state").agg(latencies=lambda t: t.count()).order_by("state"))
+    latencies_of_state = joined.group_by("state").agg(latencies=lambda t: t.weight.sum().cast("int64"))
+    states = engine.arrow(latencies_of_state.order_by("state"))
     count_of_state = dict(zip(states["state"].to_pylist(), states["latencies"].to_pylist(), strict=True))
     names = utilization.links["name"].to_pylist()
     unseen = (
@@ -185,7 +186,13 @@ def _count(rows: Any, by: Sequence[str], settings: Settings, latencies: Latencie
         name: _classes(rows[edges[name][0]], edges[name][1]) if name in edges else rows[name] for name in by
     }
     rows = rows.select(
-        "bin", "latency_us", "network_bin", "network_us", bucket=rows.ppm // settings.bucket_ppm, **split
+        "bin",
+        "latency_us",
+        "network_bin",
+        "network_us",
+        "weight",
+        bucket=rows.ppm // settings.bucket_ppm,
+        **split,
     )
     total = rows.mutate(part=ibis.literal("total"), part_bin=rows.bin, us=rows.latency_us)
     parts = total
@@ -197,7 +204,8 @@ def _count(rows: Any, by: Sequence[str], settings: Settings, latencies: Latencie
         parts = total.union(network)
     keys = [*by, "part", "bucket"]
     counts = parts.group_by(*keys, bin=parts.part_bin.cast("int64")).agg(
-        latencies=lambda t: t.count(), sum_us=lambda t: t.us.sum().cast("int64")
+        latencies=lambda t: t.weight.sum().cast("int64"),
+        sum_us=lambda t: (t.us * t.weight).sum().cast("int64"),
     )
     order = [ibis.asc(name, nulls_first=True) for name in keys]
     return counts.select(*keys, "bin", "latencies", "sum_us").order_by(*order, "bin")

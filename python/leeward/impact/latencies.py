@@ -4,7 +4,7 @@ Files are read in batches and may be larger than memory. Valid rows go to a Parq
 read the same whole numbers.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,23 +14,23 @@ import numpy
 import pyarrow
 from pyarrow import compute, parquet
 
-from leeward._table_head import Head, files
-from leeward._table_head import head as read_head
 from leeward.errors import InputError
-from leeward.impact import columns
+from leeward.impact import columns, sources
 from leeward.impact.bins import MOST, Whole, bins
 from leeward.impact.columns import Rows
+from leeward.impact.latency_files import TIMES, FileColumns
 from leeward.impact.operations import ENDS, SIDES, NoLinksError, Places, Rules
 from leeward.impact.settings import MILLION
 from leeward.telemetry import Discards
 
-TIMES = {"t_s": 1e9, "t_ms": 1e6, "t": None}
-"""Columns for the end of an operation, with the nanoseconds in their unit; `t` has dates and times."""
-OPTIONAL = ("src", "dst", "links", "size_bytes", "medium", "class", "compute_ratio", "query")
 LONGEST_S = 86_400
 """Greatest length of an operation, a day; a longer one would span thousands of intervals."""
 TOO_FAST = 1.05
 """Multiple of the capacity of its links above which the unit of an operation's bytes must be wrong."""
+MOST_COUNT = 1_000_000
+"""Greatest number of operations in a row."""
+MOST_SUM_US = 10**14
+"""Greatest sum of the latencies of a row in microseconds, so that sums of many rows are whole numbers."""
 MOST_S = 1e11
 """Greatest plausible time in seconds since 1970. Times of this century in milliseconds are greater."""
 SCHEMA = pyarrow.schema(
@@ -48,6 +48,7 @@ SCHEMA = pyarrow.schema(
         ("query", pyarrow.string()),
         ("size_bytes", pyarrow.int64()),
         ("compute_ppm", pyarrow.int64()),
+        ("weight", pyarrow.int64()),
     ]
 )
 
@@ -60,16 +61,18 @@ class Latencies:
         file: The file, with a row as in `SCHEMA` for each valid latency: `route` (index in `routes`),
             `first_ms` and `last_ms` (the first and last millisecond of the operation), `bin` (see
             `leeward.impact.bins`) and `latency_us`, `network_bin` and `network_us` (the part of the latency
-            on the network), `operation`, `medium`, `class`, `query`, `size_bytes`, `compute_ppm`. Optional
-            values are null if unknown.
+            on the network), `operation`, `medium`, `class`, `query`, `size_bytes`, `compute_ppm`, `weight`
+            (number of operations with these values). Optional values are null if unknown.
         routes: Distinct sets of links that operations cross.
-        rows: Number of rows in the files.
-        valid_rows: Number of valid rows.
+        rows: Number of operations in the files.
+        valid_rows: Number of valid operations.
         optional_columns: Optional columns that the files have; `network` for a part on the network.
         first_ms: First millisecond of all operations.
         last_ms: Last millisecond of all operations.
-        discards: Rows left out, by reason.
-        too_fast: Number of kept rows with more bytes than their links can have carried in the time.
+        discards: Operations left out, by reason.
+        too_fast: Number of kept operations with more bytes than their links can have carried in the time.
+        above_buckets: Number of operations above the last bound of their histogram, which count with that
+            bound.
     """
 
     file: Path
@@ -81,6 +84,7 @@ class Latencies:
     last_ms: int = -(2**63)
     discards: Discards = field(default_factory=Discards)
     too_fast: int = 0
+    above_buckets: int = 0
 
 
 def check(paths: Sequence[str | Path]) -> None:
@@ -89,18 +93,26 @@ def check(paths: Sequence[str | Path]) -> None:
     Raises:
         InputError: A file is missing, or lacks a column.
     """
-    for file in files(paths, "latency"):
-        _FileColumns.of(file)
+    for file in sources.files_of(paths):
+        if sources.form(file) is None:
+            FileColumns.of(file)
 
 
-def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path) -> Latencies:
+def read(
+    paths: Sequence[str | Path],
+    places: Places,
+    rules: Rules,
+    folder: Path,
+    names: Mapping[str, str] | None = None,
+) -> Latencies:
     """Reads latencies from files, and writes the valid ones to a Parquet file.
 
     Args:
-        paths: Files in CSV or Parquet, or folders of them.
+        paths: Files of latencies, spans or histograms, or folders of them.
         places: Hosts, racks and links of the cluster.
         rules: Links that each kind of operation crosses.
         folder: Folder of the Parquet file.
+        names: Kinds of operations by the names of spans and histograms.
 
     Raises:
         InputError: A file cannot be read or lacks a column, an operation has no rule, or no latency is valid.
@@ -108,14 +120,16 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
     result = Latencies(folder / "latencies.parquet")
     reader = _Reader(result, places, rules)
     with parquet.ParquetWriter(result.file, SCHEMA) as writer:
-        for file in files(paths, "latency"):
-            source = _FileColumns.of(file)
+        made = sources.tables(paths, places, rules, names or {}, folder, result.discards)
+        result.rows += result.discards.total
+        result.above_buckets = made.above
+        for shown, table in made.files:
+            source = FileColumns.of(table, shown)
             result.optional_columns |= source.optional_columns
             first = 0
             for batch in source.batches():
                 writer.write_table(reader.clean(source, batch, first))
                 first += batch.num_rows
-            result.rows += first
     if not result.valid_rows:
         name = ", ".join(str(path) for path in paths)
         if not result.rows:
@@ -126,66 +140,6 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
             error.add_note(f"{reason}: {'; '.join(examples)}")
         raise error
     return result
-
-
-@dataclass(frozen=True)
-class _FileColumns:
-    """A file and its columns."""
-
-    head: Head
-    time: str
-    latency: tuple[str, float]
-    network: tuple[str, float] | None
-    optional_columns: frozenset[str]
-
-    @staticmethod
-    def of(file: Path) -> "_FileColumns":
-        """Finds the columns of a file by their names.
-
-        Raises:
-            InputError: The file cannot be read, or lacks a column.
-        """
-        head = read_head(file)
-        head.check_names()
-        names = head.columns
-        times = [name for name in TIMES if name in names]
-        if len(times) != 1:
-            beside = f"`{times[1]}` beside `{times[0]}`: " if times else ""
-            expected = f"{beside}expected the end of operations in one of {', '.join(TIMES)}"
-            raise InputError.about(str(file), f"{expected}; it has {', '.join(names)}")
-        latency = columns.in_unit(file, names, "latency", True)
-        network = columns.in_unit(file, names, "network", False)
-        if "operation" not in names:
-            near = get_close_matches("operation", names, 1)
-            error = InputError(
-                str(file), None, None, "operation", f"no such column; it has {', '.join(names)}"
-            )
-            if near:
-                error.add_note(f"rename the column `{near[0]}` to `operation`")
-            raise error
-        if not {"src", "dst", "links"} & set(names):
-            message = "no column `src`, `dst` or `links`: the links of operations are unknown"
-            raise InputError.about(str(file), f"{message}; it has {', '.join(names)}")
-        optional = {name for name in OPTIONAL if name in names} | ({"network"} if network else set())
-        assert latency is not None
-        return _FileColumns(head, times[0], latency, network, frozenset(optional))
-
-    @property
-    def file(self) -> Path:
-        """Path of the file."""
-        return self.head.path
-
-    def batches(self) -> Iterator[Any]:
-        """Batches of rows, with `columns`."""
-        times = () if TIMES[self.time] else (self.time,)
-        return columns.batches(self.head, self.columns, times, (*ENDS, "links"))
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns to read."""
-        network = [self.network[0]] if self.network else []
-        plain = [name for name in OPTIONAL if name in self.optional_columns]
-        return [self.time, self.latency[0], "operation", *network, *plain]
 
 
 class _Codes:
@@ -219,7 +173,7 @@ class _Reader:
         parts = (part for rule in rules.values() for part in rule)
         self._by_host = any(SIDES[part.side][0] == "host" for part in parts)
 
-    def clean(self, source: _FileColumns, batch: Any, first: int) -> Any:
+    def clean(self, source: FileColumns, batch: Any, first: int) -> Any:
         """Valid rows of a batch, as in `SCHEMA`. Counts the others among the discards.
 
         Args:
@@ -230,12 +184,16 @@ class _Reader:
         result, rows = self._result, batch.num_rows
         valid = Rows(source.file, first, rows, result.discards)
         column = {name: batch.column(index) for index, name in enumerate(source.columns)}
+        self._weigh(valid, column)
+        result.rows += int(valid.weights.sum())
         _check_unit(source, column[source.time])
         end = columns.micros(column[source.time], TIMES[source.time])
         valid.drop("no-time", end.missing)
         valid.drop("not-a-number", end.invalid, source.time, end.texts)
         latency_ns = self._span(valid, column, source.latency, "no-latency")
         valid.drop("zero", latency_ns == 0, source.latency[0], column[source.latency[0]])
+        is_long = latency_ns // 1000 > MOST_SUM_US // valid.weights
+        valid.drop("too-long", is_long, source.latency[0], column[source.latency[0]])
         end_us = end.values.astype(numpy.int64)
         first_ms = (end_us * 1000 - latency_ns) // 1_000_000
         last_ms = numpy.maximum(-(-end_us // 1000) - 1, first_ms)
@@ -257,7 +215,7 @@ class _Reader:
         self._count_fast(valid, routes, size, latency_ns)
         indices = numpy.flatnonzero(valid.rows)
         if len(indices):
-            result.valid_rows += len(indices)
+            result.valid_rows += int(valid.weights[indices].sum())
             result.first_ms = min(result.first_ms, int(first_ms[indices].min()))
             result.last_ms = max(result.last_ms, int(last_ms[indices].max()))
         # A part on the network that is too short for the clock is 0, and bins begin at 1 ns.
@@ -273,12 +231,24 @@ class _Reader:
             **text,
             "size_bytes": size,
             "compute_ppm": ratio,
+            "weight": valid.weights,
         }
         table = pyarrow.table(
             [compute.cast(pyarrow.array(arrays[name]), SCHEMA.field(name).type) for name in SCHEMA.names],
             schema=SCHEMA,
         )
         return table.take(pyarrow.array(indices))
+
+    def _weigh(self, valid: Rows, column: Mapping[str, Any]) -> None:
+        """Takes the number of operations in each row from the column `count`; by default one."""
+        if "count" not in column:
+            return
+        numbers = columns.numbers(column["count"])
+        valid.numbers("count", numbers, None)
+        counts = numpy.where(numbers.missing, 1.0, numbers.values)
+        whole = (counts >= 1) & (counts <= MOST_COUNT) & (counts == numpy.floor(counts))
+        valid.drop("out-of-range", ~whole, "count", numbers.texts)
+        valid.weights = numpy.where(whole & valid.rows, counts, 1.0).astype(numpy.int64)
 
     def _span(
         self, valid: Rows, column: Mapping[str, Any], name_and_unit: tuple[str, float], missing: str | None
@@ -304,7 +274,7 @@ class _Reader:
         return pyarrow.array(in_units, mask=numbers.missing)
 
     def _routes(
-        self, source: _FileColumns, valid: Rows, operation: Any, column: Mapping[str, Any], first: int
+        self, source: FileColumns, valid: Rows, operation: Any, column: Mapping[str, Any], first: int
     ) -> Any:
         """Index of each row's route. Drops rows without a route."""
         rows = len(valid.rows)
@@ -333,7 +303,8 @@ class _Reader:
                 f"{source.file} row {first + int(positions[row])}: {lookups[which[row]]}"
                 for row in numpy.flatnonzero(is_dropped)[:3]
             ]
-            self._result.discards.count(reason, int(is_dropped.sum()), *examples)
+            lost = int(valid.weights[positions[is_dropped]].sum())
+            self._result.discards.count(reason, lost, *examples)
         routes = numpy.zeros(rows, dtype=numpy.int64)
         values = [0 if isinstance(lookup, NoLinksError) else lookup for lookup in lookups]
         routes[positions] = numpy.array(values, dtype=numpy.int64)[which]
@@ -343,7 +314,7 @@ class _Reader:
         """Racks of hosts: links above a host depend only on its rack."""
         return self._places.racks_of(text.split())
 
-    def _route(self, source: _FileColumns, key: tuple[int, ...], row: int) -> int | NoLinksError:
+    def _route(self, source: FileColumns, key: tuple[int, ...], row: int) -> int | NoLinksError:
         """Index of the route for an operation and its ends, all given as codes; an error without a route."""
         if key not in self._cache:
             operation = self._operations.values[key[0]]
@@ -352,7 +323,7 @@ class _Reader:
         return self._cache[key]
 
     def _resolve(
-        self, source: _FileColumns, operation: str, names: Sequence[tuple[str, ...]], row: int
+        self, source: FileColumns, operation: str, names: Sequence[tuple[str, ...]], row: int
     ) -> int | NoLinksError:
         src, dst, links = names
         if not links and operation not in self._rules:
@@ -383,7 +354,7 @@ class _Reader:
         capacity = [sum(self._places.capacity[link] for link in route) for route in self._result.routes]
         bits = 8.0 * compute.fill_null(size, 0).to_numpy(zero_copy_only=False)
         most = TOO_FAST * numpy.array(capacity or [0], dtype=numpy.float64)[routes] * latency_ns / 1e9
-        self._result.too_fast += int(numpy.count_nonzero((bits > most) & valid.rows))
+        self._result.too_fast += int(valid.weights[(bits > most) & valid.rows].sum())
 
 
 def _distinct(rows: Whole) -> tuple[Whole, Whole]:
@@ -400,7 +371,7 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _check_unit(source: _FileColumns, times: Any) -> None:
+def _check_unit(source: FileColumns, times: Any) -> None:
     """Rejects times with an unknown or wrong unit, for which there would be no telemetry."""
     if source.time == "t_s":
         numbers = columns.numbers(times)

@@ -120,6 +120,16 @@ class Places:
                 )
         return tuple(sorted({self._link_by_name[name] for name in links}))
 
+    def known(self, name: str) -> str:
+        """The place that a machine calls by this name: the name, or its part before the first dot.
+
+        Machines report their names with or without a domain, in upper or lower case. An unknown name is
+        unchanged.
+        """
+        short = name.partition(".")[0]
+        candidates = (name, short, name.lower(), short.lower())
+        return next((one for one in candidates if one in self._rack), name)
+
     def racks_of(self, names: Sequence[str]) -> tuple[str, ...]:
         """Racks of hosts, each once and in order; unknown names are unchanged."""
         return tuple(sorted({self._rack.get(name) or name for name in names}))

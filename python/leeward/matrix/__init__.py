@@ -6,12 +6,15 @@ hour" (section 2.1). It states neither how to combine the two nor their errors. 
 is a weighted mean of the two. Its weight is fitted (`predictor`), and its error is measured on hours outside
 of the fit, beside the error of each of the two alone (`scoring`).
 
-    capture (capturing) -> Capture: from packets --\
+    capture (captures) -> Capture: from packets ---\
     read (series, lists)  ------------------------> Series -> predict -> Prediction: the next matrix
                                                            -> score   -> Score: the errors of all predictors
+
+`class_loads` makes loads of links by class of service from the same captures: telemetry for `leeward impact`.
 """
 
 from leeward.matrix.captures import BY, CONTENTS, SIZES, Capture, capture
+from leeward.matrix.class_loads import ClassLoads, class_loads
 from leeward.matrix.lists import read
 from leeward.matrix.predictor import Model, Prediction, predict
 from leeward.matrix.scoring import PREDICTORS, Figure, Score, Scored, score
@@ -23,6 +26,7 @@ __all__ = [
     "PREDICTORS",
     "SIZES",
     "Capture",
+    "ClassLoads",
     "Figure",
     "Model",
     "Prediction",
@@ -30,6 +34,7 @@ __all__ = [
     "Scored",
     "Series",
     "capture",
+    "class_loads",
     "predict",
     "read",
     "score",

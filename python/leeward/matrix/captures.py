@@ -8,6 +8,7 @@ sampling rate, and each cell has its sampling error. `Capture.discards` counts t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
+from typing import Any
 
 import numpy
 import pyarrow
@@ -22,6 +23,8 @@ from leeward.matrix.series import Series, seconds
 
 BY = ("address", "host", "rack", "service")
 """Levels of a matrix."""
+CLASS = "class"
+"""Level of captures whose cells are loads of links by class of service."""
 SIZES = ("frame", "ip")
 """Definitions of the size of a packet."""
 CONTENTS = ("auto", "packets", "exports")
@@ -148,6 +151,55 @@ def capture(
     Raises:
         InputError: A file cannot be read or is of another kind, or an argument is invalid.
     """
+    if by is None:
+        by = "address" if mapping is None else "host"
+    if by == CLASS:
+        raise InputError.about("by", f"`{by}`: loads of links by class are read by `class_loads`")
+    return Capture(
+        *read_tables(
+            files,
+            by=by,
+            interval=interval,
+            mapping=mapping,
+            cluster=cluster,
+            size=size,
+            content=content,
+            ports=ports,
+            sampling=sampling,
+            counters=counters,
+            direction=direction,
+            tunnels=tunnels,
+            progress=progress,
+        )
+    )
+
+
+def read_tables(
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    by: str,
+    interval: str,
+    mapping: str | PathLike[str] | None,
+    cluster: Cluster | None,
+    ports: Sequence[int],
+    sampling: int | None,
+    **settings: Any,
+) -> tuple[int, pyarrow.Table, pyarrow.Table, pyarrow.Table, pyarrow.Table, pyarrow.Table]:
+    """Length of an interval in seconds, and the tables of captures: the cells come first.
+
+    Args:
+        files: See `capture`, as for all other arguments.
+        by: One of `BY`, or `CLASS`.
+        interval: Length of an interval.
+        mapping: File with the owners of addresses.
+        cluster: Cluster of the hosts and racks in the mapping.
+        ports: Further ports of exports.
+        sampling: Number of packets that each seen packet stands for.
+        settings: Further arguments of `_native.read_capture`.
+
+    Raises:
+        InputError: A file cannot be read or is of another kind, or an argument is invalid.
+    """
     length = seconds(interval)
     paths = [fspath(file) for file in ([files] if isinstance(files, str | PathLike) else files)]
     if not paths:
@@ -159,8 +211,6 @@ def capture(
     if sampling is not None and not 1 <= sampling <= MOST_SAMPLING:
         raise InputError.about("sampling", f"{sampling}: expected one packet in 1 to {MOST_SAMPLING}")
     check_once(paths, "files")
-    if by is None:
-        by = "address" if mapping is None else "host"
     if by == "address" and mapping is not None:
         raise InputError.about(
             "mapping", "a matrix by address uses no mapping; expected it with host, rack or service"
@@ -169,19 +219,14 @@ def capture(
         raise InputError.about(
             "cluster", "only valid with a mapping, which names hosts and racks of the cluster"
         )
-    tables = _native.read_capture(
+    cells, sources, unknown, discards, readings = _native.read_capture(
         paths,
         by=by,
         interval_s=length,
         mapping=None if mapping is None else fspath(mapping),
         cluster=cluster,
-        size=size,
-        content=content,
         ports=list(ports),
         sampling=sampling,
-        counters=counters,
-        direction=direction,
-        tunnels=tunnels,
-        progress=progress,
+        **settings,
     )
-    return Capture(length, *tables)
+    return length, cells, sources, unknown, discards, readings

@@ -5,9 +5,10 @@ objectives of the scheduler. The notes of the rows name the values that we subst
 paper's results.
 """
 
+from collections.abc import Callable
 from functools import partial
 
-from leeward_reproduce.figures import Figure
+from leeward_reproduce.figures import Figure, Results
 from leeward_reproduce.hotspots import (
     chunks,
     fleet,
@@ -20,9 +21,25 @@ from leeward_reproduce.hotspots import (
     racks,
     tasks,
 )
+from leeward_reproduce.hotspots.tcp import chunks as tcp_chunks
+from leeward_reproduce.hotspots.tcp import gains as tcp_gains
+from leeward_reproduce.hotspots.tcp import incidents as tcp_incidents
+from leeward_reproduce.hotspots.tcp import latency as tcp_latency
+from leeward_reproduce.hotspots.tcp.queries import TCP_QUERIES
+from leeward_reproduce.hotspots.tcp.rack import TCP_ARRIVALS, TCP_CLASSES, TCP_RACK
+from leeward_reproduce.rows import Row
 from leeward_reproduce.summary import MainResult
 
-_RACK = (racks.RACK,)
+Rows = Callable[[Results], list[Row]]
+
+
+def _both(over_tcp: Rows, without: Rows) -> Rows:
+    """Rows over TCP, and those of another simulator after them."""
+    return lambda results: [*over_tcp(results), *without(results)]
+
+
+_RACK = (TCP_RACK, racks.RACK)
+_QUERIES = (TCP_QUERIES, racks.RACK)
 _FLEET = (fleet.FLEET,)
 
 FIGURES = {
@@ -49,32 +66,38 @@ FIGURES = {
     "11": Figure(
         "an aggregation and its parts by utilization",
         (),
-        latency.aggregation_rows,
-        partial(latency.picture, "11", "aggregation"),
-        _RACK,
+        _both(tcp_latency.aggregation_rows, latency.aggregation_rows),
+        partial(tcp_latency.picture, "11"),
+        _QUERIES,
     ),
     "table-1": Figure(
         "queries by utilization (figure 12a)",
         (),
-        latency.table_rows,
-        partial(latency.picture, "12a", "queries"),
-        _RACK,
+        _both(tcp_latency.table_rows, latency.table_rows),
+        partial(tcp_latency.picture, "12a"),
+        _QUERIES,
     ),
     "12b": Figure(
         "hotspot-inflation by compute ratio",
         (),
-        latency.ratio_rows,
-        partial(latency.picture, "12b", "ratios"),
-        _RACK,
+        _both(tcp_latency.ratio_rows, latency.ratio_rows),
+        partial(tcp_latency.picture, "12b"),
+        _QUERIES,
     ),
     "13": Figure(
         "HDD reads and writes by utilization",
         (),
-        latency.file_rows,
-        partial(latency.picture, "13", "files"),
-        _RACK,
+        _both(tcp_latency.file_rows, latency.file_rows),
+        partial(tcp_latency.picture, "13"),
+        (*_RACK, TCP_ARRIVALS),
     ),
-    "14": Figure("chunk requests by class of uplink", chunks.SWEEPS, chunks.rows, pictures.chunk_shares),
+    "14": Figure(
+        "chunk requests by class of uplink",
+        chunks.SWEEPS,
+        _both(tcp_chunks.request_rows, chunks.rows),
+        pictures.chunk_shares,
+        (tcp_chunks.TCP_CHUNKS,),
+    ),
     "15": Figure(
         "hot ToRs of a fleet, before and after UTP", tasks.FLEET_SWEEPS, tasks.fleet_rows, pictures.fleet
     ),
@@ -91,36 +114,36 @@ FIGURES = {
     "19": Figure(
         "queries before and after UTP",
         gains.QUERY_SWEEPS,
-        gains.query_rows,
+        _both(tcp_gains.query_rows, gains.query_rows),
         gains.changes,
-        gains.QUERY_EXPERIMENTS,
+        (TCP_QUERIES, *gains.QUERY_EXPERIMENTS),
     ),
     "20": Figure(
         "HDD reads with and without CCP",
         gains.READ_SWEEPS,
-        gains.read_rows,
+        _both(tcp_chunks.read_rows, gains.read_rows),
         gains.changes,
-        gains.READ_EXPERIMENTS,
+        (tcp_chunks.TCP_CHUNKS, tcp_chunks.TCP_SPREADS, *gains.READ_EXPERIMENTS),
     ),
     "21": Figure(
         "load-tolerance by size",
         (),
-        latency.size_rows,
-        partial(latency.picture, "21", "sizes"),
+        _both(tcp_latency.size_rows, latency.size_rows),
+        partial(tcp_latency.picture, "21"),
         _RACK,
     ),
     "22": Figure(
         "load-tolerance by class of service",
         (),
-        latency.class_rows,
-        partial(latency.picture, "22", "classes"),
-        (racks.BY_CLASS,),
+        _both(tcp_latency.class_rows, latency.class_rows),
+        partial(tcp_latency.picture, "22"),
+        (TCP_CLASSES, racks.BY_CLASS),
     ),
     "23": Figure(
         "reads of SSDs and of memory",
         (),
-        latency.medium_rows,
-        partial(latency.picture, "23", "media"),
+        _both(tcp_latency.medium_rows, latency.medium_rows),
+        partial(tcp_latency.picture, "23"),
         _RACK,
     ),
     "objectives": Figure(
@@ -128,7 +151,13 @@ FIGURES = {
         tasks.OBJECTIVES_SWEEPS,
         tasks.objectives_rows,
     ),
-    "incidents": Figure("the incidents of section 3.4", incidents.SWEEPS, incidents.rows),
+    "incidents": Figure(
+        "the incidents of section 3.4",
+        incidents.SWEEPS,
+        _both(tcp_incidents.rows, incidents.rows),
+        None,
+        (tcp_incidents.TCP_INCIDENTS,),
+    ),
     "leeward": Figure("leeward against utp", tasks.LEEWARD_SWEEPS, tasks.leeward_rows),
 }
 """Figures by the names of `--figure`."""

@@ -47,7 +47,7 @@ def query_rows(results: Results) -> list[Row]:
         (name, threshold): [] for name in ("borg", "utp") for threshold in (HOT, FULL)
     }
     changes: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for seed, before, after, same in _windows(results):
+    for seed, before, after, same in loads_of_windows(results):
         worker = Worker(results.outcomes[RACK][seed - 1])
         for benchmark in BENCHMARKS:
             first, second, third = (_p95(worker, benchmark, loads, seed) for loads in (before, after, same))
@@ -70,7 +70,7 @@ def query_rows(results: Results) -> list[Row]:
     return result
 
 
-def _windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
+def loads_of_windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
     """Loads of workers for each seed: before UTP; after UTP; and without UTP in the window after it."""
     cells = results[PILOT_PAIR]
     return [

@@ -5,7 +5,7 @@ The request simulator gives the latencies of operations and the telemetry of the
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 import pyarrow
@@ -18,9 +18,6 @@ from leeward_reproduce.hotspots.rack_storage import ServedOperations
 from leeward_reproduce.hotspots.racks import BY_CLASS, RACK
 from leeward_reproduce.links import START_MS
 from leeward_reproduce.rows import Reason, Row, measured_row
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WEIGHTS = {"PC": 8, "NC": 4}
 """Example weights of a switch's scheduler; the paper publishes none."""
@@ -40,18 +37,18 @@ def file_rows(results: Results) -> list[Row]:
     outcome = [_files(served) for served in results.outcomes[RACK]]
     result = []
     for name, (tolerance, hotspot) in paper.FILES.items():
-        result += _tolerance("13", outcome, (name,), 2.0, tolerance, "")
+        result += tolerance_rows("13", outcome, (name,), 2.0, tolerance, "", worse=_BURSTS)
         note = "a write is the network and memory here, no server's time" if name == "file-write" else ""
-        result.append(_hotspot("13", outcome, (name,), hotspot, note))
+        result.append(hotspot_row("13", outcome, (name,), hotspot, note, worse=_BURSTS))
         paper_value = paper.FILES_NETWORK if name == "file-read" else None
-        result.append(_hotspot("13", outcome, (name,), paper_value, "", "network"))
+        result.append(hotspot_row("13", outcome, (name,), paper_value, "", "network", worse=_BURSTS))
     for name in paper.FILES:
         for low, high, words in (
             (0.0, 0.25, "below 25 %"),
             (0.75, 0.95, "75 to 95 %"),
             (0.95, 1.0, "over 95 %"),
         ):
-            values = [share for tables in outcome for share in _network_share(tables, name, low, high)]
+            values = [share for tables in outcome for share in network_share(tables, name, low, high)]
             bound = paper.NETWORK_SHARES.get((name, words))
             note = f"the paper: {bound}" if bound else ""
             note += "; no server's time is simulated" if bound and name == "file-write" else ""
@@ -68,7 +65,7 @@ def size_rows(results: Results) -> list[Row]:
             of_paper = name == "file-read" and size in paper.SIZES
             paper_value = paper.SIZES[size] if of_paper else None
             note = f"the paper: not reached; {_FIFO_TEXT}" if of_paper and paper_value is None else ""
-            result += _tolerance("21", outcome, (name, size), 2.0, paper_value, note, _FIFO)
+            result += tolerance_rows("21", outcome, (name, size), 2.0, paper_value, note, reason=_FIFO)
     return result
 
 
@@ -81,7 +78,7 @@ def class_rows(results: Results) -> list[Row]:
                 "the paper: PC above NC, in a figure without numbers; links serve PC first; by weights of 8:4"
             )
             note += f" links are full at {75 if of_class == 'PC' else 150} %"
-            result += _tolerance("22", outcome, (name, of_class, "100kB to 1MB"), 2.0, None, note)
+            result += tolerance_rows("22", outcome, (name, of_class, "100kB to 1MB"), 2.0, None, note)
     return result
 
 
@@ -89,8 +86,8 @@ def medium_rows(results: Results) -> list[Row]:
     """Figure 23: reads of SSDs and of memory."""
     outcome, result = [_media(served) for served in results.outcomes[RACK]], []
     for name, (tolerance, hotspot) in paper.MEDIA.items():
-        result += _tolerance("23", outcome, (name,), 2.0, tolerance, "")
-        result.append(_hotspot("23", outcome, (name,), hotspot, ""))
+        result += tolerance_rows("23", outcome, (name,), 2.0, tolerance, "", worse=_BURSTS)
+        result.append(hotspot_row("23", outcome, (name,), hotspot, "", worse=_BURSTS))
     return result
 
 
@@ -99,7 +96,7 @@ def aggregation_rows(results: Results) -> list[Row]:
     outcome = [_aggregation(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
     result = []
     for name, paper_value in paper.AGGREGATION.items():
-        result += _tolerance("11", outcome, (name,), 1.5, paper_value, "")
+        result += tolerance_rows("11", outcome, (name,), 1.5, paper_value, "", worse=_BURSTS)
     return result
 
 
@@ -109,10 +106,11 @@ def table_rows(results: Results) -> list[Row]:
     result = []
     for benchmark in BENCHMARKS:
         low, high, hotspot = paper.QUERIES[benchmark.name]
-        result += _tolerance("table-1", outcome, (benchmark.name,), 1.5, low, benchmark.note)
+        kind = (benchmark.name,)
+        result += tolerance_rows("table-1", outcome, kind, 1.5, low, benchmark.note, worse=_BURSTS)
         note = benchmark.note if high else f"the paper: not reached; {benchmark.note}"
-        result += _tolerance("table-1", outcome, (benchmark.name,), 2.0, high, note)
-        result.append(_hotspot("table-1", outcome, (benchmark.name,), hotspot, benchmark.note))
+        result += tolerance_rows("table-1", outcome, kind, 2.0, high, note, worse=_BURSTS)
+        result.append(hotspot_row("table-1", outcome, kind, hotspot, benchmark.note, worse=_BURSTS))
     return result
 
 
@@ -122,9 +120,9 @@ def ratio_rows(results: Results) -> list[Row]:
     result = []
     for benchmark in BENCHMARKS:
         for ratio in RATIOS:
-            kind = (benchmark.name, _ratio_class(ratio))
-            rows = _present([_row(one, "hotspot-inflation", None, kind) for one in outcome])
-            values = _present([row["value"] for row in rows])
+            kind = (benchmark.name, ratio_class(ratio))
+            rows = present([row_of(one, "hotspot-inflation", None, kind) for one in outcome])
+            values = present([row["value"] for row in rows])
             is_paper = (benchmark.name, ratio) == ("shuffle-flush", paper.FLUSH_RATIO)
             paper_value = paper.FLUSH_INFLATION if is_paper else None
             label = f"hotspot-inflation at 75 %, {benchmark.name}, compute ratio {ratio:g}"
@@ -133,72 +131,71 @@ def ratio_rows(results: Results) -> list[Row]:
     return result
 
 
-def picture(name: str, tables: str, results: Results, _: Sequence[Row]) -> "Figure":
-    """Draws a template from the results of all seeds together.
-
-    Args:
-        name: Name of the template.
-        tables: Name of the function that makes its tables, in `TABLES`.
-        results: Results of the runs.
-    """
-    experiment = BY_CLASS if tables == "classes" else RACK
-    return impact_figures.TEMPLATES[name].draw(TABLES[tables](racks.join(results.outcomes[experiment])))
-
-
-def _tolerance(
+def tolerance_rows(
     figure: str,
     results: Sequence[impact_figures.Tables],
     kind: tuple[str, ...],
     factor: float,
     paper_value: float | None,
     note: str,
+    words: str = "",
     reason: Reason | None = None,
+    worse: Reason | None = None,
 ) -> list[Row]:
-    """Load-tolerance. By default, bursts are the reason of less tolerance than the paper's."""
-    rows = _present([_row(one, "load-tolerance", factor, kind) for one in results])
+    """The load-tolerance of a kind of operations, one value for each seed; `words` end the label.
+
+    A row that does not hold has `reason`, or `worse` if it has less tolerance than the paper.
+    """
+    rows = present([row_of(one, "load-tolerance", factor, kind) for one in results])
     never = any(row["value"] is None for row in rows)
     note = "; ".join(filter(None, [note, _NEVER if never else ""]))
-    label = f"load-tolerance at {factor:g}x, {', '.join(kind)}"
+    label = f"load-tolerance at {factor:g}x, {', '.join(kind)}{words}"
     shares = [100 * (row["judged_to"] if row["value"] is None else row["value"]) for row in rows]
-    if reason is None and paper_value is not None and shares and numpy.mean(shares) < paper_value:
-        reason = _BURSTS
+    is_less = paper_value is not None and bool(shares) and numpy.mean(shares) < paper_value
+    reason = reason or (worse if is_less else None)
     return [measured_row(figure, label, "%", shares, paper_value, note, reason)]
 
 
-def _hotspot(
+def hotspot_row(
     figure: str,
     results: Sequence[impact_figures.Tables],
     kind: tuple[str, ...],
     paper_value: float | None,
     note: str,
     part: str = "total",
+    words: str = "",
+    worse: Reason | None = None,
 ) -> Row:
-    """Hotspot-inflation. Bursts are the reason of more inflation than the paper's."""
-    rows = _present([_row(one, "hotspot-inflation", None, kind, part) for one in results])
-    values = _present([row["value"] for row in rows])
-    words = ", network's part" if part == "network" else ""
+    """The hotspot-inflation of a kind of operations, one value for each seed; `words` end the label.
+
+    A row that does not hold has `worse` as its reason if it has more inflation than the paper.
+    """
+    rows = present([row_of(one, "hotspot-inflation", None, kind, part) for one in results])
+    values = present([row["value"] for row in rows])
+    words = (", network's part" if part == "network" else "") + words
     label = f"hotspot-inflation at 75 %, {', '.join(kind)}{words}"
     is_more = paper_value is not None and bool(values) and numpy.mean(values) > paper_value
-    reason = _BURSTS if is_more else None
-    return measured_row(figure, label, "x", values, paper_value, note, reason)
+    return measured_row(figure, label, "x", values, paper_value, note, worse if is_more else None)
 
 
-def _row(
+def row_of(
     tables: impact_figures.Tables,
     figure: str,
     factor: float | None,
     kind: tuple[str, ...],
     part: str = "total",
 ) -> dict[str, Any] | None:
+    """Row of a kind of operations in the table of tolerances."""
     keys = tables.tolerance.column_names[: len(kind)]
     return tables.figures(figure, factor, keys, part).get(kind)
 
 
-def _present(values: Sequence[Any]) -> list[Any]:
+def present(values: Sequence[Any]) -> list[Any]:
+    """The values that are not None."""
     return [value for value in values if value is not None]
 
 
-def _network_share(tables: impact_figures.Tables, name: str, low: float, high: float) -> list[float]:
+def network_share(tables: impact_figures.Tables, name: str, low: float, high: float) -> list[float]:
     """Network's part of the latency in percent, between two utilizations; empty without latencies."""
     sums = {"network": 0.0, "total": 0.0}
     for row in tables.buckets.to_pylist():
@@ -210,13 +207,13 @@ def _network_share(tables: impact_figures.Tables, name: str, low: float, high: f
 def _files(served: ServedOperations) -> impact_figures.Tables:
     rows = racks.logs(served)
     return racks.inflation(
-        served, _matching_rows(rows, "hdd", rack_storage.CHUNK), impact_figures.TEMPLATES["13"].by
+        served, matching_rows(rows, "hdd", rack_storage.CHUNK), impact_figures.TEMPLATES["13"].by
     )
 
 
 def _sizes(served: ServedOperations) -> impact_figures.Tables:
     return racks.inflation(
-        served, _matching_rows(racks.logs(served), "hdd"), impact_figures.TEMPLATES["21"].by
+        served, matching_rows(racks.logs(served), "hdd"), impact_figures.TEMPLATES["21"].by
     )
 
 
@@ -225,15 +222,16 @@ def _classes(served: ServedOperations) -> impact_figures.Tables:
 
 
 def _media(served: ServedOperations) -> impact_figures.Tables:
-    rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
+    rows = matching_rows(racks.logs(served), None, rack_storage.CHUNK)
     return racks.inflation(
         served, rows.filter(compute.equal(rows["operation"], "file-read")), impact_figures.TEMPLATES["23"].by
     )
 
 
-def _matching_rows(
+def matching_rows(
     rows: pyarrow.Table, medium: str | None, sizes: tuple[int, int] | None = None
 ) -> pyarrow.Table:
+    """Operations of a medium, and of sizes between two."""
     if medium:
         rows = rows.filter(compute.equal(rows["medium"], medium))
     if sizes:
@@ -247,7 +245,7 @@ def _aggregation(served: ServedOperations, seed: int = 0) -> impact_figures.Tabl
 
     File writes stand for shuffle writes, because both end in memory.
     """
-    rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
+    rows = matching_rows(racks.logs(served), None, rack_storage.CHUNK)
     parts = {("file-read", "hdd"): "chunk-read", ("file-read", "ram"): "shuffle-read"}
     parts |= {("file-write", "hdd"): "shuffle-write"}
     kinds = zip(rows["operation"].to_pylist(), rows["medium"].to_pylist(), strict=True)
@@ -276,7 +274,7 @@ def _ratios(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
     return racks.inflation(served, pyarrow.concat_tables(parts), impact_figures.TEMPLATES["12b"].by)
 
 
-def _ratio_class(ratio: float) -> str:
+def ratio_class(ratio: float) -> str:
     """Name of the class of a compute ratio in `leeward impact`."""
     return f"{ratio:g} to {ratio + 0.1:g}" if ratio < 0.85 else "0.9 to 1"
 
@@ -304,15 +302,3 @@ def _query_times(
             )
         )
     return pyarrow.concat_tables(parts)
-
-
-TABLES = {
-    "aggregation": _aggregation,
-    "queries": _queries,
-    "ratios": _ratios,
-    "files": _files,
-    "sizes": _sizes,
-    "classes": _classes,
-    "media": _media,
-}
-"""Functions that make the tables of templates, by name."""

@@ -1,10 +1,8 @@
 """Experiments on a rack's link for the figures of latency, with results as telemetry and logs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy
 import pyarrow
@@ -63,27 +61,6 @@ def utilization(served: ServedOperations, way: str) -> Floats:
     carried = sum(bits for name, bits in served.carried.items() if name.split()[-1] == way)
     result: Floats = numpy.asarray(carried) / rack_storage.INTERVAL_S / served.link_bps
     return result
-
-
-def join(parts: Sequence[ServedOperations]) -> ServedOperations:
-    """Several experiments, one after the other."""
-    intervals = [len(part.level) for part in parts]
-    before = [sum(intervals[:at]) for at in range(len(parts))]
-
-    def every(name: str) -> Any:
-        return numpy.concatenate([getattr(part, name) for part in parts])
-
-    interval = [part.interval + at for part, at in zip(parts, before, strict=True)]
-    end = [part.end_s + rack_storage.INTERVAL_S * at for part, at in zip(parts, before, strict=True)]
-    columns = ("operation", "bytes", "storage_s", "network_s", "level")
-    ways = parts[0].carried
-    return replace(
-        parts[0],
-        **{name: every(name) for name in columns},
-        interval=numpy.concatenate(interval),
-        end_s=numpy.concatenate(end),
-        carried={way: numpy.concatenate([part.carried[way] for part in parts]) for way in ways},
-    )
 
 
 def logs(served: ServedOperations) -> pyarrow.Table:

@@ -37,8 +37,13 @@ class Requests:
 
 @lru_cache
 def classes(path: Path) -> dict[str, int]:
+    """Position in `CLASSES` of each storage rack of a cluster file, by its name."""
+    return classes_of(Cluster(path))
+
+
+def classes_of(cluster: Cluster) -> dict[str, int]:
     """Position in `CLASSES` of each storage rack, by its name. All storage racks have the same disks."""
-    table = Cluster(path).resources().to_pydict()
+    table = cluster.resources().to_pydict()
     of_kind = list(zip(table["kind"], table["name"], table["capacity"], strict=True))
     storing = {_rack(name) for kind, name, _ in of_kind if kind == "device"}
     uplinks = {name.removesuffix(":uplink"): bps for kind, name, bps in of_kind if kind == "rack_uplink"}

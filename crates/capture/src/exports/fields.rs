@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use leeward_fabric::Dscp;
+
 /// Seconds from the start of NTP's era in 1900 to 1970.
 const NTP_S: i64 = 2_208_988_800;
 /// Nanoseconds of a microsecond.
@@ -18,6 +20,7 @@ pub mod field {
     pub const OCTETS: u16 = 1;
     pub const PACKETS: u16 = 2;
     pub const PROTOCOL: u16 = 4;
+    pub const TRAFFIC_CLASS: u16 = 5;
     pub const SOURCE_PORT: u16 = 7;
     pub const SOURCE_IPV4: u16 = 8;
     pub const IN_INTERFACE: u16 = 10;
@@ -51,6 +54,7 @@ pub mod field {
     pub const BOOT_MS: u16 = 160;
     pub const DURATION_MS: u16 = 161;
     pub const DURATION_US: u16 = 162;
+    pub const DSCP: u16 = 195;
     pub const IP_LENGTH: u16 = 224;
     pub const INITIATOR_OCTETS: u16 = 231;
     pub const RESPONDER_OCTETS: u16 = 232;
@@ -115,6 +119,16 @@ impl<'a> Fields<'a> {
         to_number(self.get(number)?)
     }
 
+    /// The code point of the packets.
+    pub fn dscp(&self) -> Option<Dscp> {
+        code_point(self.get(field::DSCP), self.get(field::TRAFFIC_CLASS))
+    }
+
+    /// The code point of the opposite direction.
+    pub fn reverse_dscp(&self) -> Option<Dscp> {
+        code_point(self.of(REVERSE, field::DSCP), self.of(REVERSE, field::TRAFFIC_CLASS))
+    }
+
     /// The number of the opposite direction.
     pub fn reverse(&self, number: u16) -> Option<u64> {
         to_number(self.of(REVERSE, number)?)
@@ -151,6 +165,12 @@ impl<'a> Fields<'a> {
         let fraction = ((time & 0xffff_ffff) * SECOND as u64) >> 32;
         Some(((time >> 32) as i64 - NTP_S) * SECOND + fraction as i64)
     }
+}
+
+/// A code point from its own field, or from the field of the byte that has it.
+fn code_point(point: Option<&[u8]>, class: Option<&[u8]>) -> Option<Dscp> {
+    let byte = |bytes: &[u8]| to_number(bytes).and_then(|number| u8::try_from(number).ok());
+    point.and_then(byte).and_then(Dscp::new).or(class.and_then(byte).map(Dscp::of_traffic_class))
 }
 
 /// A whole number from its bytes; `None` if it does not fit 64 bits.

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
+use leeward_fabric::Dscp;
+
 use super::fields::{Clock, Fields, MILLI, Moment, SECOND, field};
 use super::records::{Content, Counter, ports};
 use super::sampling::{Rate, Sampler, Sampling, rate};
@@ -221,6 +223,7 @@ impl Reader<'_, '_, '_, '_> {
             let content = Content {
                 ends: (Some(IpAddr::from(four(record, 0))), Some(IpAddr::from(four(record, 4)))),
                 ports: ports(record[38], port(32), port(34)),
+                dscp: Some(Dscp::of_traffic_class(record[39])),
                 octets: Some(long(record, 20).into()),
                 frame_octets: None,
                 packets: Some(long(record, 16).into()),

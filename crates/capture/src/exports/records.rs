@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use leeward_fabric::Dscp;
+
 use super::direction::Way;
 use super::fields::{Clock, Fields, Moment, field, moments};
 use super::{Context, Exporter};
@@ -25,6 +27,7 @@ const DENIED: u64 = 3;
 pub struct Content {
     pub ends: (Option<IpAddr>, Option<IpAddr>),
     pub ports: Option<(u16, u16)>,
+    pub dscp: Option<Dscp>,
     pub octets: Option<u64>,
     pub frame_octets: Option<u64>,
     pub packets: Option<u64>,
@@ -77,6 +80,7 @@ impl Counter<'_, '_, '_> {
         let content = Content {
             ends,
             ports: ports(protocol.unwrap_or(6), port(field::SOURCE_PORT), port(field::DESTINATION_PORT)),
+            dscp: fields.dscp(),
             octets: octets.or(total),
             frame_octets: fields.number(field::LAYER_2_OCTETS).or(frames),
             packets,
@@ -97,6 +101,7 @@ impl Counter<'_, '_, '_> {
         let back = octets.filter(|&octets| octets > 0).map(|octets| Content {
             ends: (ends.1, ends.0),
             ports: content.ports.map(|(from, to)| (to, from)),
+            dscp: fields.reverse_dscp(),
             octets: Some(octets),
             frame_octets: None,
             packets: fields
@@ -138,6 +143,7 @@ impl Counter<'_, '_, '_> {
                 Some(Content {
                     ends: (Some(packet.source), Some(packet.destination)),
                     ports: packet.ports,
+                    dscp: packet.dscp.or(content.dscp),
                     octets: of_ip().or(Some(packet.ip_bytes)),
                     frame_octets: lengths.map(|found| found.frame).or(content.frame_octets),
                     packets: content.packets.or(Some(1)),
@@ -188,7 +194,8 @@ impl Counter<'_, '_, '_> {
                 (sent, sent)
             }
         };
-        let flow = Flow { start_ns, end_ns, source, destination, ports: content.ports, bytes, packets, rate };
+        let Content { ports, dscp, .. } = *content;
+        let flow = Flow { start_ns, end_ns, source, destination, ports, dscp, bytes, packets, rate };
         let scaled = bytes.saturating_mul(rate.into());
         if content.discarded {
             return self.refuse(Reason::DiscardedPacket, "", scaled);

@@ -9,6 +9,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use leeward_fabric::Dscp;
+
 use super::direction::Way;
 use super::sequence::{Arrived, Unit};
 use super::{Arrival, Context, Exporter, Settings, protocol};
@@ -231,7 +233,8 @@ impl Datagram<'_> {
                 }
                 let lengths = packet.lengths(length);
                 let bytes = size.of(lengths.frame, lengths.ip);
-                let flow = self.one_packet((packet.source, packet.destination), packet.ports, bytes);
+                let ends = (packet.source, packet.destination);
+                let flow = Flow { dscp: packet.dscp, ..self.one_packet(ends, packet.ports, bytes) };
                 Some(Ok((flow, lengths.contradict)))
             }
             format::IPV4 | format::IPV6 => {
@@ -245,7 +248,11 @@ impl Datagram<'_> {
                 };
                 let ports = (xdr.word()? as u16, xdr.word()? as u16);
                 let ports = [6, 17, 33, 132].contains(&protocol).then_some(ports);
-                Some(Ok((self.one_packet(ends, ports, size.of(ip_bytes + ETHERNET, ip_bytes)), false)))
+                // The flags of TCP, then the byte that has the code point.
+                let class = xdr.word().and_then(|_| xdr.word()).and_then(|word| u8::try_from(word).ok());
+                let bytes = size.of(ip_bytes + ETHERNET, ip_bytes);
+                let dscp = class.map(Dscp::of_traffic_class);
+                Some(Ok((Flow { dscp, ..self.one_packet(ends, ports, bytes) }, false)))
             }
             format::ETHERNET_FRAME => {
                 let length = u64::from(xdr.word()?);
@@ -258,7 +265,7 @@ impl Datagram<'_> {
     fn one_packet(&self, ends: (IpAddr, IpAddr), ports: Option<(u16, u16)>, bytes: u64) -> Flow {
         let (source, destination) = ends;
         let (start_ns, end_ns) = (self.time_ns, self.time_ns);
-        Flow { start_ns, end_ns, source, destination, ports, bytes, packets: 1, rate: 1 }
+        Flow { start_ns, end_ns, source, destination, ports, dscp: None, bytes, packets: 1, rate: 1 }
     }
 
     /// Reads the counters of an interface; `None` if the sample contradicts itself.

@@ -10,6 +10,7 @@ mod tunnel;
 use std::net::IpAddr;
 
 use etherparse::{Ipv6ExtensionSlice, LaxIpSlice, UdpHeaderSlice, ip_number};
+use leeward_fabric::Dscp;
 pub use link::{cooked, link_type};
 
 use crate::discards::Reason;
@@ -53,6 +54,8 @@ pub struct Packet<'a> {
     /// Ports of TCP, UDP, SCTP and DCCP, if they were captured; `None` for fragments other than the first.
     pub ports: Option<(u16, u16)>,
     pub protocol: u8,
+    /// Code point, which decides the queue in switches; in tunnels, that of the outermost packet.
+    pub dscp: Option<Dscp>,
     /// True for any fragment of a datagram, including the first fragment.
     pub fragment: bool,
     /// True for all fragments but the first, which has the ports.
@@ -158,6 +161,7 @@ impl<'a> Packet<'a> {
             destination: ip.destination_addr(),
             ports,
             protocol: protocol.0,
+            dscp: code_point(bytes),
             fragment: ip.is_fragmenting_payload(),
             later_fragment,
             identification,
@@ -204,4 +208,12 @@ impl<'a> Packet<'a> {
             None => Datagram::CutOff,
         }
     }
+}
+
+/// Code point of an IP packet. The byte that has it is the second one (IPv4), or begins in the middle of the first one
+/// (IPv6).
+fn code_point(ip: &[u8]) -> Option<Dscp> {
+    let [first, second, ..] = *ip else { return None };
+    let byte = if first >> 4 == 4 { second } else { first << 4 | second >> 4 };
+    Some(Dscp::of_traffic_class(byte))
 }

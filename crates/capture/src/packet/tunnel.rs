@@ -25,15 +25,15 @@ mod gre {
     pub const MIRRORED: [(u16, usize); 2] = [(0x88be, 8), (0x22eb, 12)];
 }
 
-/// Replaces the ends of a packet in a tunnel by the ends of the innermost packet. Its lengths remain those of the outer
-/// packet, which the network carries.
+/// Replaces the ends of a packet in a tunnel by the ends of the innermost packet. Its lengths and its
+/// code point remain those of the outer packet, which the network carries.
 pub fn enter<'a>(outer: Packet<'a>) -> Result<Packet<'a>, PacketError> {
     let mut packet = outer;
     for _ in 0..MOST_TUNNELS {
         let Some(inside) = inside(&packet) else { return Ok(packet) };
         let inner = Packet::read_ip(inside?, 0)?;
-        let (ip_bytes, wire_bytes, link_bytes) = (packet.ip_bytes, packet.wire_bytes, packet.link_bytes);
-        packet = Packet { ip_bytes, wire_bytes, link_bytes, ..inner };
+        let Packet { ip_bytes, wire_bytes, link_bytes, dscp, .. } = packet;
+        packet = Packet { ip_bytes, wire_bytes, link_bytes, dscp, ..inner };
     }
     Err(PacketError { reason: Reason::NotIp, detail: "too many tunnels".into() })
 }

@@ -1,5 +1,6 @@
 //! Integration tests of captures: files, exports, and places.
 
+mod classes;
 mod completeness;
 mod exporters;
 mod exports;

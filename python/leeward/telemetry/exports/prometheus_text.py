@@ -34,10 +34,17 @@ def read(file: str, lines: list[str]) -> Export:
     Raises:
         InputError: A line is not a sample, or has no time: from one scrape, no rate can be computed.
     """
-    return Export(joined(_rows(file, lines)))
+    return Export(joined(samples(file, lines)))
 
 
-def _rows(file: str, lines: list[str]) -> Iterator[tuple[int, dict[str, str], str, float | int]]:
+def samples(file: str, lines: list[str]) -> Iterator[tuple[int, dict[str, str], str, float | int]]:
+    """Samples in order: time in milliseconds since 1970, labels, name of the metric, value.
+
+    Samples whose value is not a finite number are left out.
+
+    Raises:
+        InputError: A line is not a sample, or has no time.
+    """
     openmetrics = any(line.strip() == "# EOF" for line in lines[-3:])
     for number, line in enumerate(lines, 1):
         text = line.strip()

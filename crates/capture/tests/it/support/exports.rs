@@ -156,7 +156,7 @@ pub fn set(id: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn template(id: u16, fields: &[(u16, u16)]) -> Vec<u8> {
+pub fn template(id: u16, fields: &[(u16, u16)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(id.to_be_bytes());
     bytes.extend((fields.len() as u16).to_be_bytes());

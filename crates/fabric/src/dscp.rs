@@ -34,14 +34,40 @@ const NAMES: [(&str, u8); 24] = [
 const LARGEST: u8 = 63;
 
 /// A code point, from 0 to 63.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Dscp(u8);
 
 impl Dscp {
+    /// All code points, in order.
+    pub fn all() -> impl ExactSizeIterator<Item = Dscp> {
+        (0..=LARGEST).map(Dscp)
+    }
+
+    /// The code point with this number; `None` above 63.
+    pub fn new(code: u8) -> Option<Dscp> {
+        (code <= LARGEST).then_some(Dscp(code))
+    }
+
+    /// The code point in the byte of an IP header that also has the two bits of ECN.
+    pub fn of_traffic_class(byte: u8) -> Dscp {
+        Dscp(byte >> 2)
+    }
+
+    /// Number of the code point.
+    pub fn code(self) -> u8 {
+        self.0
+    }
+
     /// Value of the byte in the IP header (`IP_TOS`, `IPV6_TCLASS`): the code point above the two bits of ECN, which
     /// belong to TCP.
     pub fn traffic_class(self) -> u8 {
         self.0 << 2
+    }
+
+    /// Name of the code point, such as `ef`; its number if it has no name.
+    pub fn name(self) -> String {
+        let named = NAMES.iter().find(|&&(_, code)| code == self.0);
+        named.map_or_else(|| self.0.to_string(), |(name, _)| (*name).to_owned())
     }
 }
 
@@ -71,6 +97,11 @@ mod tests {
         for code in 0..=LARGEST {
             assert_eq!(code.to_string().parse(), Ok(Dscp(code)));
             assert_eq!(Dscp(code).traffic_class() & 3, 0, "the bits of ECN stay free");
+            for ecn in 0..=3 {
+                assert_eq!(Dscp::of_traffic_class(Dscp(code).traffic_class() | ecn), Dscp(code));
+            }
+            assert_eq!(Dscp(code).name().parse(), Ok(Dscp(code)));
+            assert_eq!(Dscp::new(code), Some(Dscp(code)));
         }
         for (name, code) in NAMES {
             assert_eq!(name.parse(), Ok(Dscp(code)));
@@ -83,6 +114,8 @@ mod tests {
         for class in 0..=7 {
             assert_eq!(format!("cs{class}").parse(), Ok(Dscp(8 * class)));
         }
+        assert_eq!(Dscp::new(64), None);
+        assert_eq!(Dscp::all().len(), 64);
         for invalid in ["64", "-1", "+1", "0x2e", "af44", "cs8", "", " ef", "300", "ef\n"] {
             assert!(invalid.parse::<Dscp>().is_err(), "`{invalid}`");
         }
