@@ -10,11 +10,9 @@ use leeward_systemd::Notifier;
 use crate::enforcer::{Enforcer, now, undo_all};
 use crate::error::{EnforceError, StartError};
 use crate::event::Event;
-use crate::settings::{PromisesSource, Settings};
+use crate::settings::{PROGRAM, PromisesSource, Settings};
 use crate::state_file::StateFile;
 
-/// Name and version that requests to controllers have.
-pub(crate) const PROGRAM: &str = concat!("leeward-enforce-net/", env!("CARGO_PKG_VERSION"));
 /// Time between two looks at the lease.
 const LOOK: Duration = Duration::from_millis(100);
 

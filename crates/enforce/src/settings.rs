@@ -8,6 +8,8 @@ use leeward_lease::{ControllerSettings, Given};
 use leeward_records::EnforcerKind;
 use serde::Deserialize;
 
+/// Name and version that requests to controllers have.
+pub(crate) const PROGRAM: &str = concat!("leeward-enforce-net/", env!("CARGO_PKG_VERSION"));
 /// Folder of the state file.
 const STATE_FOLDER: &str = "/run/leeward";
 /// Shortest interval: a reading of 1,000 workloads takes some hundredths of a second.

@@ -6,8 +6,7 @@ use leeward_lease::Addresses;
 use crate::promises::{HostPromises, LeftOut};
 use crate::promises_file::read_promises;
 use crate::received::host_promises;
-use crate::run::PROGRAM;
-use crate::settings::{PromisesSource, Settings};
+use crate::settings::{PROGRAM, PromisesSource, Settings};
 
 /// Promises that were read, and the workloads without addresses.
 pub(crate) type Read = (HostPromises, Vec<LeftOut>);
