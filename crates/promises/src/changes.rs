@@ -145,7 +145,7 @@ impl EnforcerEvent {
 
 #[cfg(test)]
 mod tests {
-    use leeward_slo::online::GrantedSlo;
+    use leeward_agreements::GrantedSlo;
 
     use super::*;
     use crate::seen::Counters;

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use leeward_agreements::{ActiveWorkload, Agreement, Form, Rejected, admit};
 use leeward_fabric::{Bytes, Cluster, Endpoint, HostId, ResourceId, ResourceKind};
 use leeward_records::CopyPlan;
 use leeward_registry::PolicySpec;
-use leeward_slo::online::{ActiveWorkload, Agreement, Form, Rejected, admit};
 use serde_json::{Value, json};
 
 /// Share of the unreserved rate that the fastest copy takes: curves get a margin of 10 %, and headers add as much.

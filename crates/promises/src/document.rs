@@ -1,8 +1,8 @@
 //! The promises of one enforcer: what `GET /v1/enforcers/{enforcer}/promises` returns, and what an enforcer applies.
 
+use leeward_agreements::{Grant, GrantedSlo, GrantedStage};
 use leeward_models::BucketRecord;
 use leeward_records::{Enforcer, EnforcerKind};
-use leeward_slo::online::{Grant, GrantedSlo, GrantedStage};
 use leeward_slo::priorities::LEVELS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use leeward_agreements::Grant;
 use leeward_fabric::Nanos;
 use leeward_records::{AppliedState, Enforcer, EnforcerKind, PromisesVersion};
-use leeward_slo::online::Grant;
 
 use crate::acknowledgement::{AcknowledgeError, Acknowledged, Acknowledgement};
 use crate::burn::{BurnAlert, WINDOWS};

@@ -5,10 +5,10 @@
 //!
 //! The promise stays as it was until the volume has moved. Its present limits protect all other workloads.
 
+use leeward_agreements::{ActiveWorkload, Agreement, Form, Grant, Rejected};
 use leeward_fabric::{Bytes, Cluster, HostId};
 use leeward_records::CopyPlan;
 use leeward_registry::PolicySpec;
-use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Grant, Rejected};
 
 use crate::copy::VolumeCopy;
 
@@ -57,7 +57,7 @@ pub enum Redecided {
 /// [`Rejected::Invalid`] or [`Rejected::Policy`] for an invalid form or policy.
 pub fn redecide(input: &ChangeInput) -> Result<Redecided, Rejected> {
     // Without an SLO, the decision would be that of best effort.
-    online::check(&input.form, true).map_err(Rejected::Invalid)?;
+    leeward_agreements::check(&input.form, true).map_err(Rejected::Invalid)?;
     let reason = match in_place(input) {
         Ok(agreement) => return Ok(Redecided::InPlace(Box::new(agreement))),
         Err(Rejected::Infeasible(reason)) => reason,
@@ -99,7 +99,7 @@ fn in_place(input: &ChangeInput) -> Result<Agreement, Rejected> {
             let closed: Vec<HostId> = fabric.all_hosts().filter(|&host| host != own).collect();
             pack(input, &closed)
         }
-        None => online::admit(cluster, others, form, current.id, admission),
+        None => leeward_agreements::admit(cluster, others, form, current.id, admission),
     }
 }
 
@@ -107,7 +107,7 @@ fn in_place(input: &ChangeInput) -> Result<Agreement, Rejected> {
 fn pack(input: &ChangeInput, closed: &[HostId]) -> Result<Agreement, Rejected> {
     let mut form = input.form.clone();
     form.remove("server");
-    online::pack(&input.cluster, &input.others, &form, input.current.id, &input.volumes, closed)
+    leeward_agreements::pack(&input.cluster, &input.others, &form, input.current.id, &input.volumes, closed)
 }
 
 /// Host of the request's server.

@@ -1,8 +1,8 @@
 //! State of a promise: where it is enforced, and what its requests experience.
 
+use leeward_agreements::{Grant, GrantedSlo};
 use leeward_fabric::Nanos;
 use leeward_records::{AppliedState, Enforcer, EnforcerKind, PromisesVersion};
-use leeward_slo::online::{Grant, GrantedSlo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ impl Place {
 /// Places where a promise is enforced: the network of the client for requests, the server, and the network of the server
 /// for replies. Stages without queues need no enforcer.
 pub fn places(grant: &Grant) -> Vec<Place> {
-    let place = |stage: &leeward_slo::online::GrantedStage| {
+    let place = |stage: &leeward_agreements::GrantedStage| {
         let (kind, host, device) = match stage.stage.as_str() {
             "network-in" => (EnforcerKind::Net, &grant.client, None),
             "network-out" => (EnforcerKind::Net, &grant.server, None),

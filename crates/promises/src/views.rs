@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
+use leeward_agreements::{Grant, GrantedSlo, GrantedStage};
 use leeward_records::schema::{Id, Time};
 use leeward_records::{AppliedState, Clock, DecisionRecord, EnforcerKind};
-use leeward_slo::online::{Grant, GrantedSlo, GrantedStage};
 use schemars::JsonSchema;
 use serde::Serialize;
 

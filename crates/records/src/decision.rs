@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use leeward_agreements::{Grant, GrantedStage};
 use leeward_engine::Comparison;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{EntryId, Epoch};
 use leeward_placement::tasks::ReevaluationRecord;
 use leeward_placement::{Decision, Note, PathLoad, Reason, Verdict};
-use leeward_slo::online::{Grant, GrantedStage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

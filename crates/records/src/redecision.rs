@@ -1,7 +1,7 @@
 //! Decisions about promised workloads whose requests have changed.
 
+use leeward_agreements::Form;
 use leeward_fabric::Bytes;
-use leeward_slo::online::Form;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use leeward_agreements::Form;
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric};
 pub use leeward_placement::replicas::ReplicasSpec;
 use leeward_placement::tasks::{App, AppRequest, Class, Goal, Task, Traffic, Transfer};
 use leeward_placement::{Apart, ApartGroup, Constraints, JobId, LabelValues, LatencyBound};
-use leeward_slo::online;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -155,7 +155,7 @@ fn stored_names(names: &[String]) -> (Vec<String>, bool) {
 pub struct WorkloadSpec {
     /// Fields of the workload, as in a workload file.
     #[schemars(with = "WorkloadForm")]
-    pub workload: online::Form,
+    pub workload: Form,
 }
 
 impl WorkloadSpec {

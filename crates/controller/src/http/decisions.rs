@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
+use leeward_agreements::Grant;
 use leeward_ledger::Epoch;
 use leeward_placement::Reason;
 use leeward_placement::tasks::ReevaluationRecord;
@@ -13,7 +14,6 @@ use leeward_records::{
     Beside, Caller, Clock, DecisionId, DecisionRecord, Limit, Mode, PlacementSpec, Redecision,
 };
 use leeward_service::{Confirm, ConfirmDryRun, DecisionQuery, GetDecision, Release, WhatIf, WhatIfResult};
-use leeward_slo::online::Grant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

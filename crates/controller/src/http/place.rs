@@ -7,6 +7,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use leeward_agreements::Form;
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::replicas::Coding;
@@ -17,7 +18,6 @@ use leeward_records::{
     Caller, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec, distinct, labels,
 };
 use leeward_service::{DryRun, PlaceError, Placed, Placement, Reservation, WhatIfResult};
-use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -377,7 +377,7 @@ pub struct WorkloadBody {
     /// `server`, the host of the volume. `POST /v1/place/volumes` chooses the host and rejects the field.
     #[schemars(with = "WorkloadForm")]
     #[serde(deserialize_with = "distinct::object")]
-    workload: online::Form,
+    workload: Form,
     /// Name of the client.
     #[schemars(with = "Option<Name>")]
     client: Option<String>,
@@ -403,7 +403,7 @@ impl PlacementBody for WorkloadBody {
     }
 
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
-        online::check(&self.workload, true).map_err(|error| inside("workload", error))?;
+        leeward_agreements::check(&self.workload, true).map_err(|error| inside("workload", error))?;
         let spec = PlacementSpec::Workload(WorkloadSpec { workload: self.workload });
         Ok(Placement {
             spec,
@@ -430,7 +430,7 @@ impl PlacementBody for VolumesBody {
 
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
         let VolumesBody(WorkloadBody { workload, client, sequence, reference: named, lasts, .. }) = self;
-        online::check(&workload, false).map_err(|error| inside("workload", error))?;
+        leeward_agreements::check(&workload, false).map_err(|error| inside("workload", error))?;
         let spec = PlacementSpec::Volumes(WorkloadSpec { workload });
         let (caller, reference) = (caller(headers, client, sequence)?, reference(named)?);
         Ok(Placement { spec, caller, lasts, reference, digest: None }.with_digest())

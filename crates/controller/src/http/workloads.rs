@@ -5,12 +5,12 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
+use leeward_agreements::Form;
 use leeward_fabric::{Bytes, Nanos};
 use leeward_promises::views::Workload;
 use leeward_records::schema::{Id, WorkloadForm};
 use leeward_records::{DecisionId, TraceSource};
 use leeward_service::{ChangeDryRun, ChangeWorkload, GetWorkload, ListWorkloads, WorkloadState};
-use leeward_slo::online::{self, Form};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -107,7 +107,8 @@ impl ChangeBody {
     fn change(self, name: &str) -> Result<ChangeWorkload, Problem> {
         let ChangeBody { workload, trace, bytes } = self;
         let has_server = workload.get("server").is_some_and(|server| !server.is_null());
-        online::check(&workload, has_server).map_err(|error| Problem::from(error.under("workload")))?;
+        leeward_agreements::check(&workload, has_server)
+            .map_err(|error| Problem::from(error.under("workload")))?;
         if workload.get("name").and_then(Value::as_str) != Some(name) {
             return Err(Problem::field("workload.name", "expected the name of the path"));
         }

@@ -123,9 +123,9 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use leeward_agreements::GrantedSlo;
     use leeward_promises::Counters;
     use leeward_records::PromisesVersion;
-    use leeward_slo::online::GrantedSlo;
     use prometheus_client::encoding::text::encode;
 
     use super::*;

@@ -1,9 +1,9 @@
 //! The promises of one enforcer.
 
+use leeward_agreements::Grant;
 use leeward_fabric::Nanos;
 use leeward_promises::document::{EnforcerPromises, document};
 use leeward_records::{Enforcer, EnforcerKind};
-use leeward_slo::online::Grant;
 
 use crate::support::{acknowledgement, grant};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use leeward_agreements::Grant;
 use leeward_fabric::Nanos;
 use leeward_promises::{AcknowledgeError, Counters, Enforcement, PlaceState, PromiseState};
 use leeward_records::{Enforcer, EnforcerKind, PromisesVersion};
-use leeward_slo::online::Grant;
 use proptest::prelude::*;
 
 use crate::support::{acknowledgement, grant};

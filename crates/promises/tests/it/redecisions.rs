@@ -1,10 +1,10 @@
 //! Decisions about changed workloads, and plans of copies.
 
+use leeward_agreements::{ActiveWorkload, Form, Rejected, admit};
 use leeward_fabric::{Bytes, HostId};
 use leeward_promises::{ChangeInput, Redecided, redecide};
 use leeward_records::CopyPlan;
 use leeward_registry::PolicySpec;
-use leeward_slo::online::{self, ActiveWorkload, Form, Rejected};
 use leeward_testing::clusters::{VOLUMES, cluster};
 use leeward_testing::workloads::form;
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn active(workloads: &[(&str, u64, u64)]) -> Vec<ActiveWorkload> {
     let (cluster, mut active) = (cluster(VOLUMES), Vec::<ActiveWorkload>::new());
     for (id, &(name, millis, share)) in workloads.iter().enumerate() {
         let form = object(form(name, Some("r1h1"), millis, share));
-        let agreement = online::admit(&cluster, &active, &form, id as u64, &policy("dnc")).expect("room");
+        let agreement = admit(&cluster, &active, &form, id as u64, &policy("dnc")).expect("room");
         let forms = active.iter().map(|one| (one.id, one.form.clone())).chain([(id as u64, form.clone())]);
         let forms: Vec<(u64, Form)> = forms.collect();
         let agreed = forms.into_iter().zip(agreement.agreed);

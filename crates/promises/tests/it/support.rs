@@ -1,9 +1,9 @@
 //! Grants and enforcers that these tests share.
 
+use leeward_agreements::{Grant, GrantedSlo, GrantedStage};
 use leeward_models::BucketRecord;
 use leeward_promises::{AcknowledgedWorkload, Acknowledgement, Counters};
 use leeward_records::{AppliedState, EnforcerKind, PromisesVersion};
-use leeward_slo::online::{Grant, GrantedSlo, GrantedStage};
 
 use leeward_fabric::Nanos;
 

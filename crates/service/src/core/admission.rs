@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use leeward_agreements::{Agreement, Grant, GrantedStage, Rejected};
 use leeward_engine::{Decider, Ruling};
 use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Entry, EntryId, Epoch, Transaction};
@@ -14,7 +15,6 @@ use leeward_records::{
     StoredEntry,
 };
 use leeward_registry::PolicySpec;
-use leeward_slo::online::{Agreement, Grant, GrantedStage, Rejected};
 
 use super::completion::Completion;
 use super::error::{CallError, PlaceError};

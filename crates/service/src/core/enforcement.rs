@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use leeward_agreements::Grant;
 use leeward_fabric::{Nanos, ResourceKind};
 use leeward_promises::bodies::LEASE;
 use leeward_promises::document::{EnforcerPromises, document};
@@ -12,7 +13,6 @@ use leeward_promises::{
     AcknowledgeError, Acknowledged, Acknowledgement, EnforcerState, PromiseStatus, PromisesTable, places,
 };
 use leeward_records::{Change, DecisionRecord, Enforcer, EnforcerKind, PromisesVersion};
-use leeward_slo::online::Grant;
 
 use super::{Addresses, Coordinator};
 

@@ -4,6 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use leeward_agreements::{ActiveWorkload, Agreement, Form, Rejected};
 use leeward_engine::{Comparison, Decider, EngineSnapshot, Ruling};
 use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_ledger::Epoch;
@@ -13,7 +14,6 @@ use leeward_placement::{Decision, PathLoad, Refusal};
 use leeward_promises::{ChangeInput, Redecided, redecide};
 use leeward_records::{DecisionId, DecisionRecord};
 use leeward_registry::{PolicySpec, RegistryError};
-use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Rejected};
 
 use super::reply::Rated;
 use super::request::{ChangeWorkload, Score};
@@ -151,8 +151,8 @@ impl AdmissionInput {
         let active: Vec<ActiveWorkload> =
             active.iter().filter_map(|record| active_workload(record)).collect();
         match closed_hosts {
-            None => online::admit(cluster, &active, form, id.0, policy),
-            Some(closed) => online::pack(cluster, &active, form, id.0, policy, closed),
+            None => leeward_agreements::admit(cluster, &active, form, id.0, policy),
+            Some(closed) => leeward_agreements::pack(cluster, &active, form, id.0, policy, closed),
         }
     }
 }

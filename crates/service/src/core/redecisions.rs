@@ -2,6 +2,7 @@
 //! the server keeps the SLO, the promise has the new curves, and maybe other limits or priorities, at once. Otherwise the
 //! promise stays as it was, and the decision says where the volume should move.
 
+use leeward_agreements::{Agreement, Form, Grant, Rejected};
 use leeward_engine::Decider;
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::CommitError;
@@ -10,7 +11,6 @@ use leeward_promises::{ChangeInput, Redecided};
 use leeward_records::{
     Change, DecisionDetails, DecisionRecord, Mode, PlacementSpec, Redecision, RedecisionOutcome, WorkloadSpec,
 };
-use leeward_slo::online::{Agreement, Form, Grant, Rejected};
 use serde_json::Value;
 
 use super::admission::{MAX_ATTEMPTS, RejectionReason, is_closed, rejection_reason};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use leeward_agreements::Form;
 use leeward_engine::Rates;
 use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
@@ -9,7 +10,6 @@ use leeward_placement::tasks::{AppRequest, Peer, TaskId};
 use leeward_readings::{HostReport, Reading, ReportedDiskName};
 use leeward_records::{Caller, DecisionId, MigrationState, PlacementSpec, TraceSource};
 use leeward_registry::splitmix;
-use leeward_slo::online::Form;
 
 use super::measured::PodRates;
 

@@ -1,9 +1,9 @@
 //! Guarantees of workloads: their reservations, and their validity on another cluster.
 
+use leeward_agreements::GrantedStage;
 use leeward_fabric::{DomainId, ResourceId, ResourceKind};
 use leeward_ledger::Demand;
 use leeward_records::DecisionDetails;
-use leeward_slo::online::GrantedStage;
 use leeward_slo::pack::levels;
 
 use super::reply::ReservationState;

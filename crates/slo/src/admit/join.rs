@@ -12,7 +12,7 @@ use crate::{Promise, System};
 pub(super) const LAST: u32 = u32::MAX;
 
 /// The system with the arrival as the last promise, at the first priority, with its arrival curves as limits.
-pub(crate) fn joined(system: &System, arrival: &Arrival) -> System {
+pub fn joined(system: &System, arrival: &Arrival) -> System {
     let mut system = system.clone();
     let Arrival { workload, route } = arrival.clone();
     let limits: Vec<ArrivalCurve> = workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();

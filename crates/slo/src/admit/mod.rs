@@ -20,7 +20,7 @@ use std::sync::Arc;
 use leeward_registry::{Registration, Registry};
 
 pub use bounded::{Bounded, BoundedSettings};
-pub(crate) use join::joined;
+pub use join::joined;
 pub use qjump::{QJump, QJumpSettings};
 pub use silo::{Silo, SiloSettings};
 

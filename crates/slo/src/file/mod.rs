@@ -109,7 +109,7 @@ pub struct Entry {
 
 impl Entry {
     /// Enforced limits at each demand. The default is the workload's own curve.
-    pub(crate) fn enforced(&self) -> Vec<ArrivalCurve> {
+    pub fn enforced(&self) -> Vec<ArrivalCurve> {
         let limits = self.workload.demands.iter().zip(&self.limits);
         limits.map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone())).collect()
     }

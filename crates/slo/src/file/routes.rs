@@ -20,7 +20,7 @@ pub struct Server {
 
 impl Server {
     /// Server of a device; `None` for a resource that belongs to no host.
-    pub(crate) fn of_device(fabric: &Fabric, device: ResourceId) -> Option<Server> {
+    pub fn of_device(fabric: &Fabric, device: ResourceId) -> Option<Server> {
         let host = fabric.host_of(device)?;
         let mut devices = (0..=u16::MAX).take(fabric.devices(host).len());
         Some(Server { host, device: devices.find(|&at| fabric.device(host, at) == Some(device)) })

@@ -148,7 +148,7 @@ impl Site {
 
     /// Adds hosts without a device as servers, for existing workloads. No volume is placed on them.
     #[must_use]
-    pub(crate) fn with_servers(mut self, hosts: impl IntoIterator<Item = HostId>) -> Site {
+    pub fn with_servers(mut self, hosts: impl IntoIterator<Item = HostId>) -> Site {
         if let Paths::Fabric { fabric, servers, .. } = &mut self.paths {
             for host in hosts {
                 if !servers.contains(&host) {

@@ -2,7 +2,6 @@
 
 mod limits;
 mod limits_golden;
-mod online;
 mod pack;
 mod pack_bounds;
 mod pack_golden;

@@ -6,18 +6,17 @@ use std::sync::Arc;
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::{Cluster, HostId, ResourceId};
 use leeward_registry::PolicySpec;
+use leeward_slo::bound::{BoundSettings, Method, Unit};
+use leeward_slo::file::{Entry as WorkloadEntry, Server};
+use leeward_slo::pack::{
+    Classes, Confirm, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, with_slos,
+};
+use leeward_slo::{Slo, System, Workload, limits};
 use leeward_traces::Stage;
 
 use super::existing_grants::{ExistingGrants, Missed};
 use super::forms::{Read, read};
 use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
-use crate::bound::{BoundSettings, Method, Unit};
-use crate::file::{Entry as WorkloadEntry, Server};
-use crate::limits;
-use crate::pack::{
-    Classes, Confirm, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, with_slos,
-};
-use crate::{Slo, System, Workload};
 
 /// Finds a server for the volume of a workload beside the active ones, as `leeward slo pack` does. The result is the
 /// first server whose limits keep every SLO that the workload may affect. If the limit algorithm chooses for all

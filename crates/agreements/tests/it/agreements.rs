@@ -1,13 +1,13 @@
-//! Online admission and packing: workloads that arrive one by one beside the active ones.
+//! Admission and packing of workloads that arrive one by one beside the active ones.
 
 use std::collections::BTreeMap;
 
+use leeward_agreements::{ActiveWorkload, Agreement, Form, Grant, Rejected, admit, check, pack};
 use leeward_fabric::{Cluster, HostId, Nanos, ResourceId};
 use leeward_ledger::{Ledger, Scratch, Transaction};
 use leeward_registry::PolicySpec;
 use leeward_slo::bound::{Bounds, Method};
 use leeward_slo::file::Workloads;
-use leeward_slo::online::{ActiveWorkload, Agreement, Form, Grant, Rejected, admit, check, pack};
 use leeward_testing::clusters::{RACKS_2X3_WITH_SSDS, cluster, ledger};
 use leeward_testing::rows::{check_rows, equal};
 use proptest::prelude::*;

@@ -2,14 +2,14 @@
 
 use leeward_fabric::Cluster;
 use leeward_registry::PolicySpec;
+use leeward_slo::System;
+use leeward_slo::admit::{AdmissionError, joined};
+use leeward_slo::bound::Bounds;
+use leeward_slo::file::{AdmissionPolicy, PlacedSystem, Workloads};
+use leeward_slo::priorities::{by_slo, merge};
 
 use super::forms::{Read, read};
 use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
-use crate::System;
-use crate::admit::{AdmissionError, joined};
-use crate::bound::Bounds;
-use crate::file::{AdmissionPolicy, PlacedSystem, Workloads};
-use crate::priorities::{by_slo, merge};
 
 /// Admits a workload beside the active ones, as `leeward slo admit` does. `id` is the ledger owner id of the workload.
 /// The form names the workload's server.
@@ -80,6 +80,6 @@ fn slowest_stage(
     let promise = &with.promises[at];
     let queues = promise.route[stage].iter().map(|&queue| with.queues[queue].name.as_str());
     let (name, queues) = (promise.workload.demands[stage].stage, queues.collect::<Vec<&str>>().join(", "));
-    let share = crate::time(*share);
+    let share = leeward_slo::time(*share);
     (bound.seconds == *seconds).then(|| format!("; {share} of it at {name} ({queues})"))
 }

@@ -8,10 +8,11 @@
 
 use std::collections::BTreeSet;
 
+use leeward_slo::admit::AdmissionError;
+use leeward_slo::bound::{Bound, BoundSettings, Bounds, Method, Unbounded};
+use leeward_slo::{Promise, Slo, System};
+
 use super::{ActiveWorkload, Grant};
-use crate::bound::{Bound, BoundSettings, Bounds, Method, Unbounded};
-use crate::format::above;
-use crate::{Promise, Slo, System};
 
 /// Slack factor: a workload admitted under another bound may exceed its current worst-case bound by this
 /// factor.
@@ -123,8 +124,13 @@ impl<'s> ExistingGrants<'s> {
             if !is_within(&bound, slo.latency) && !self.was_missed(at, by, &bound)? {
                 let (seconds, why) = match &bound {
                     Ok(bound) => {
-                        let why = above(bound.seconds, slo.latency);
-                        (Some(bound.seconds), format!("{}: {why}", promise.workload.name))
+                        let miss = AdmissionError::Miss {
+                            workload: promise.workload.name.clone(),
+                            seconds: bound.seconds,
+                            slo: slo.latency,
+                            alone: None,
+                        };
+                        (Some(bound.seconds), miss.to_string())
                     }
                     Err(why) => (None, why.to_string()),
                 };

@@ -1,5 +1,5 @@
-//! Online admission and packing: a running service admits one more workload beside the active ones. The decisions are
-//! the same as in `leeward slo admit` and `pack` on files.
+//! Agreements on latency SLOs: a running service admits or packs one more workload beside the active ones. The decisions
+//! are the same as in `leeward slo admit` and `pack` on files.
 //!
 //! ```text
 //! active workloads + Form (the request) --admit | pack--> Agreement: the new promise of each workload
@@ -20,6 +20,9 @@ use leeward_fabric::input::InputError;
 use leeward_fabric::{BITS_PER_BYTE, Capacities, Cluster, Fabric, Load, ResourceId, ResourceKind};
 use leeward_ledger::Entry;
 use leeward_models::BucketRecord;
+use leeward_slo::bound::{Bound, Unbounded};
+use leeward_slo::file::Entry as WorkloadEntry;
+use leeward_slo::{Demand, Promise, Slo, System, pack as packs, priorities};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,10 +31,6 @@ use serde_json::{Map, Value};
 pub use admission::admit;
 pub use forms::{Form, check};
 pub use packing::pack;
-
-use super::bound::{Bound, Unbounded};
-use super::file::Entry as WorkloadEntry;
-use super::{Promise, Slo, System, pack as packs};
 
 /// A running workload with a promised SLO.
 #[derive(Clone, PartialEq, Debug)]
@@ -132,7 +131,7 @@ impl From<GrantedSlo> for Slo {
 /// Number of priorities for promises on the cluster.
 fn levels(fabric: &Fabric) -> Result<u32, Rejected> {
     let levels = packs::levels(fabric).map_err(|error| Rejected::Infeasible(error.message))?;
-    Ok(u32::from(levels).min(super::priorities::LEVELS))
+    Ok(u32::from(levels).min(priorities::LEVELS))
 }
 
 /// Replaces zero capacities by one byte per second. Promises on such a link or device then have no bound; all others
@@ -155,7 +154,7 @@ impl GrantBuilder<'_> {
     fn agreed(&self, fabric: &Fabric, system: &System) -> Option<Grant> {
         let GrantBuilder { entry, promise, .. } = self;
         let bound = self.bound.and_then(|bound| bound.as_ref().ok());
-        let stage = |demand: &super::Demand| {
+        let stage = |demand: &Demand| {
             let at = promise.workload.demands.iter().position(|other| other.stage == demand.stage);
             // A stage without queues has no priority and no limits.
             let limit = at.map_or(&demand.arrivals, |at| &promise.limits[at]);

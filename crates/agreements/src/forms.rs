@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use leeward_fabric::Cluster;
 use leeward_fabric::input::{Files, InputError};
+use leeward_slo::file::Workloads;
 use serde_json::{Map, Value, json};
 
 use super::{ActiveWorkload, GrantedStage, Rejected, by_stage, is_storage, levels};
-use crate::file::Workloads;
 
 /// Fields of a workload as JSON, with the names of a workload file.
 pub type Form = Map<String, Value>;

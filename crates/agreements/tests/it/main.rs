@@ -1,0 +1,3 @@
+//! Tests of agreements: workloads that arrive one by one, their promises, and their entries in a ledger.
+
+mod agreements;
