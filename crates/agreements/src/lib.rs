@@ -1,5 +1,5 @@
-//! Agreements on latency SLOs: a running service admits or packs one more workload beside the active ones. The decisions
-//! are the same as in `leeward slo admit` and `pack` on files.
+//! Agreements on latency SLOs: a running service admits or packs one more workload beside the active ones. The
+//! decisions are the same as in `leeward slo admit` and `pack` on files.
 //!
 //! ```text
 //! active workloads + Form (the request) --admit | pack--> Agreement: the new promise of each workload
