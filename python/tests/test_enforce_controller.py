@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,21 +148,18 @@ def test_a_proxy_applies_the_promises_of_a_controller(serve: Serve, server: str,
 
 
 def test_a_proxy_without_its_controller_serves_best_effort(serve: Serve, server: str, tmp_path: Path) -> None:
-    with serve(tmp_path, CLUSTER) as url:
-        client = Client(url, patience_s=0)
-        client.promise(workload("mail"))
-        command = [*ENFORCE, "--controller", url, "--host", "r1h1", *options(tmp_path, server)]
-        proxy = Proxy(command, tmp_path / "log")
-        until(lambda: storage(client, "mail")["state"] == "applied", "mail is applied")
-    try:
+    with ExitStack() as programs:
+        with serve(tmp_path, CLUSTER) as url:
+            client = Client(url, patience_s=0)
+            client.promise(workload("mail"))
+            command = [*ENFORCE, "--controller", url, "--host", "r1h1", *options(tmp_path, server)]
+            proxy = programs.enter_context(running(command, tmp_path / "log"))
+            until(lambda: storage(client, "mail")["state"] == "applied", "mail is applied")
         until(lambda: "lease expired" in proxy.text(), "the lease ends")
         until(lambda: "workloads replaced: 0" in proxy.text(), "no promise is left")
         proxy.write()
         assert proxy.end() == 0
         assert "not removed at the controller: connection refused" in proxy.text()
-    finally:
-        proxy.process.kill()
-        proxy.process.wait()
 
 
 def test_an_agent_runs_an_enforcer_and_ends_it(serve: Serve, server: str, tmp_path: Path) -> None:
@@ -189,6 +186,25 @@ def test_an_agent_runs_an_enforcer_and_ends_it(serve: Serve, server: str, tmp_pa
             proxy.process.wait()
             # The kernel ends the enforcer of a killed agent.
             until(lambda: not Path(f"/proc/{pid}").exists(), "the enforcer ends")
+
+
+def test_an_agent_that_ends_lets_an_enforcer_start_and_then_end(
+    serve: Serve, server: str, tmp_path: Path
+) -> None:
+    with serve(tmp_path, CLUSTER) as url:
+        client = Client(url, patience_s=0)
+        # As a killed enforcer leaves it.
+        client.acknowledge("nfs@r1h1", "nfs", "r1h1", lease="1h")
+        enforcer = " ".join(["nfs", *options(tmp_path, server)])
+        agent = [LEEWARD, "agent", "--controller", url, "--host", "r1h1", "--interface", "lo"]
+        with running([*agent, "--enforce", enforcer], tmp_path / "log") as proxy:
+            until(lambda: "started as process" in proxy.text(), "the enforcer starts")
+            # Python does not run the program yet.
+            assert proxy.end() == 0
+            assert "listening on" in proxy.text()
+            assert "ended with" not in proxy.text()
+            with pytest.raises(ProblemError):
+                client.enforcer("nfs@r1h1")
 
 
 def test_invalid_enforcers_of_an_agent_are_errors(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-//! Enforcers that an agent runs: each is a process of its own, so that one that fails never ends the agent. A process that ends
-//! is started again after a pause. When the agent stops, its enforcers undo their work first.
+//! Enforcers that an agent runs: each is a process of its own, so that one that fails never ends the agent. A process
+//! that ends is started again after a pause. When the agent stops, its enforcers undo their work first, also those that
+//! still start.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use leeward_client::{Access, Backoff, Clock, PARENT};
+use leeward_client::{Access, Backoff, Clock, PARENT, start_with_sigterm_blocked};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
 use rustix::process::{Pid, Signal, kill_process};
@@ -96,8 +97,10 @@ impl EnforcerCommand {
             // Ctrl-C at the terminal stops the agent, which then ends its enforcers.
             .process_group(0)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
+            .stdout(Stdio::null());
+        // One that was killed may have left rules and its registration: the next one must not end before it can remove
+        // them.
+        start_with_sigterm_blocked(|| command.spawn())
     }
 }
 
@@ -270,10 +273,22 @@ mod tests {
         assert_eq!((split("").as_deref(), split("'a")), (Some(""), None));
     }
 
-    /// An enforcer that is a script.
-    fn script(text: &str) -> Enforcers {
-        let words = ["sh", "-c", text].map(str::to_owned).to_vec();
+    /// An enforcer of these words.
+    fn enforcer(words: &[&str]) -> Enforcers {
+        let words = words.iter().map(|&word| word.to_owned()).collect();
         Enforcers::new(&[EnforcerCommand { kind: "net", words }], Nanos(0))
+    }
+
+    /// An enforcer that is a script, with SIGTERM unblocked.
+    fn script(text: &str) -> Enforcers {
+        enforcer(&["env", "--default-signal=TERM", "sh", "-c", text])
+    }
+
+    /// Waits for a file that a script makes.
+    fn wait_for(file: &Path) {
+        while !file.exists() {
+            thread::sleep(LOOK);
+        }
     }
 
     /// Looks for a line until there is one.
@@ -316,9 +331,24 @@ mod tests {
             "trap 'sleep 0.2; touch {path}; exit 0' TERM; touch {path}.ready; while :; do sleep 0.05; done"
         ));
         line(&mut enforcers, Nanos(0));
-        while !file.with_extension("ready").exists() {
-            thread::sleep(LOOK);
-        }
+        wait_for(&file.with_extension("ready"));
+        assert_eq!(enforcers.end(Clock::start()), [""; 0]);
+        assert!(file.exists());
+    }
+
+    #[test]
+    fn an_enforcer_that_still_starts_gets_the_signal_when_it_is_ready() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("undone");
+        let path = file.display();
+        // Without handlers, the signal would end the script. It looks for it among the pending ones: SIGTERM is bit 14.
+        let text = format!(
+            ": > {path}.ready; while :; do while read -r name value; do case $name$value in \
+             ShdPnd:*4000) : > {path}; exit 0;; esac; done < /proc/$$/status; done"
+        );
+        let mut enforcers = enforcer(&["sh", "-c", &text]);
+        line(&mut enforcers, Nanos(0));
+        wait_for(&file.with_extension("ready"));
         assert_eq!(enforcers.end(Clock::start()), [""; 0]);
         assert!(file.exists());
     }

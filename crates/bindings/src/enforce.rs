@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use leeward_enforce::{
-    Arguments, Event, Mode, Settings, StartError, StopReason, rehearse, run, status, undo,
+    Arguments, Event, Mode, Settings, StartError, StopReason, rehearse, run, status, unblock_signals, undo,
 };
 use leeward_fabric::input::InputError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
@@ -58,8 +58,9 @@ pub(crate) fn interrupted() -> PyResult<bool> {
     })
 }
 
-/// Waits, and returns true if Python was interrupted.
+/// Waits, and returns true if Python was interrupted, also before the first wait.
 fn wait(time: Duration) -> PyResult<bool> {
+    unblock_signals()?;
     let mut left = time;
     loop {
         let interrupted = interrupted()?;

@@ -55,6 +55,7 @@ pub mod tree;
 pub use enforcer::Enforcer;
 pub use error::{EnforceError, StartError};
 pub use event::Event;
+pub use leeward_client::unblock_signals;
 pub use promises::{Bucket, Direction, HostPromises, LeftOut, WorkloadPromise};
 pub use promises_file::read_promises;
 pub use rehearsal::{InterfaceProgram, Rehearsal, rehearse};

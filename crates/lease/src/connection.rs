@@ -21,7 +21,7 @@ use crate::addresses::Addresses;
 use crate::lease::{Action, Lease, Reply, Request, Version};
 use crate::settings::ControllerSettings;
 
-/// Time limit for the removal of an enforcer that ends.
+/// Time limit for the removal of an enforcer that ends, and for an acknowledgement before it.
 const REMOVAL: Duration = Duration::from_secs(2);
 
 /// State of an enforcer for an acknowledgement.
@@ -216,6 +216,10 @@ impl Connection {
     /// # Errors
     /// The reason of the last controller.
     pub fn remove(self) -> Result<(), Rejection> {
+        if self.lease.acknowledges() {
+            // After the removal, it would register the enforcer again.
+            drop(self.responses.recv_timeout(REMOVAL));
+        }
         let count = self.clients.len();
         let mut result = Err(Rejection::new("no controller"));
         for at in 0..count {

@@ -228,6 +228,11 @@ impl Lease {
         self.ends.is_some() && self.is_registered
     }
 
+    /// True while an acknowledgement has no response: a controller may still receive it.
+    pub fn acknowledges(&self) -> bool {
+        matches!(&self.open, Some(Open { request: Request::Acknowledge(_), .. }))
+    }
+
     /// Takes the response to the open request; `random` is in [0, 1).
     pub fn replied(&mut self, now: Nanos, reply: Reply, random: f64) {
         let Some(Open { request, sent, releases }) = self.open.take() else { return };

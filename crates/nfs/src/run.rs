@@ -8,7 +8,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::Duration;
 
-use leeward_client::end_with_parent;
+use leeward_client::{end_with_parent, unblock_signals};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_lease::{Addresses, Connection};
@@ -250,7 +250,7 @@ fn runtime(threads: usize) -> io::Result<Runtime> {
     builder.thread_name("leeward-nfs").event_interval(TASKS_BETWEEN_EVENTS).enable_all().build()
 }
 
-/// Sets flags at signals.
+/// Sets flags at signals, also at those that came before.
 fn watch_signals(runtime: &Runtime, stops: Arc<AtomicBool>, reloads: Arc<AtomicBool>) -> io::Result<()> {
     let _entered = runtime.enter();
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
@@ -262,7 +262,7 @@ fn watch_signals(runtime: &Runtime, stops: Arc<AtomicBool>, reloads: Arc<AtomicB
             }
         });
     }
-    Ok(())
+    unblock_signals()
 }
 
 /// Lines of the log in the current second. A client that provokes many lines must not fill a disk with them.
