@@ -109,6 +109,8 @@ SLOW_OR_NOT_ENDING = (
     # These need a disk or a file server, and have tests of their own.
     "leeward device profile --disk",
     "leeward device profile --nfs",
+    "leeward enforce nfs",
+    "leeward traces replay",
     "--seeds 10",
 )
 

@@ -6,7 +6,7 @@ from leeward.cli.groups import group
 EXAMPLES = """\b
 Examples:
   sudo leeward enforce net --workloads packed.yaml
-  leeward enforce net --workloads packed.yaml --interface eth0 --rate 10Gbps --dry-run
+  sudo leeward enforce net --workloads packed.yaml --status
   sudo leeward enforce net --controller https://leeward:7600 --token-file /etc/leeward/enforcer.token
   leeward enforce nfs --export 127.0.0.1:/vol --workloads packed.yaml
 """

@@ -18,8 +18,10 @@ from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
-  leeward enforce net --workloads packed.yaml --interface eth0 --rate 10Gbps --dry-run
-  sudo leeward enforce net --workloads packed.yaml --addresses hosts
+  leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --out packed.yaml \\
+      && leeward enforce net --workloads packed.yaml --addresses examples/slo/hosts.txt --host serversh0 \\
+      --interface eth0 --rate 10Gbps --dry-run
+  sudo leeward enforce net --workloads packed.yaml --addresses hosts.txt
   sudo leeward enforce net --workloads packed.json --host r0h1 --interface bond0 --interval 1s
   sudo leeward enforce net --controller https://leeward:7600 --token-file /etc/leeward/enforcer.token
   sudo leeward enforce net --workloads packed.yaml --status -o json
