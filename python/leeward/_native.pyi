@@ -78,6 +78,8 @@ __all__ = [
     "record_lab_failure",
     "reevaluate",
     "remove_lab",
+    "remove_nfs_file",
+    "replay_nfs",
     "run_agent",
     "run_lab",
     "schedule_circuits",

@@ -245,7 +245,7 @@ impl VolumeExperiment {
         as_python(py, &Peaks { each, all: all.into() })
     }
 
-    /// Statistics of the gaps between the requests of a trace; counts of requests are over windows.
+    /// Statistics of the gaps between the requests of a trace. Counts of requests are over windows.
     fn gaps(&self, py: Python<'_>, trace: usize, window_s: f64) -> PyResult<Py<PyAny>> {
         let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));
         let gaps =

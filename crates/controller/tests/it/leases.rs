@@ -255,5 +255,5 @@ fn a_token_that_is_refused_is_a_line_and_nothing_is_in_force() {
     let mut enforcer = Enforcer { connection, in_force: None, releases: 0, lines: Vec::new() };
     until(&mut [&mut enforcer], |all| all[0].releases == 1);
     assert!(enforcer.lines[0].contains("403 Forbidden"), "{:?}", enforcer.lines);
-    assert_eq!(enforcer.lines.len(), 2, "each is told once: {:?}", enforcer.lines);
+    assert_eq!(enforcer.lines.len(), 2, "each reason once: {:?}", enforcer.lines);
 }

@@ -258,8 +258,8 @@ fn enforcers_get_their_promises_and_the_addresses_of_peers() {
     assert_eq!(coordinator.workload(SECOND, "a").expect("a workload").status, None);
 }
 
-/// Asserts that a restart keeps versions and enforcers, and begins leases anew. `shared` is the store of a follower, if the
-/// store can be shared; otherwise the follower gets the changes themselves.
+/// Asserts that a restart keeps versions and enforcers, and that their leases start again. `shared` is the store of a
+/// follower, if the store can be shared; otherwise the follower gets the changes themselves.
 fn check_restart(mut store: Box<dyn Store>, mut shared: Option<Box<dyn Store>>) {
     let mut before: Coordinator<Numbers> = coordinator();
     let mut following = coordinator::<Numbers>().into_follower();
