@@ -119,7 +119,7 @@ VALID_BODIES: dict[str, Callable[[], Any]] = {
 """Valid bodies by operation: generated bodies are seldom valid, because their fields depend on each other."""
 EXPECTED_REFUSALS = re.compile(
     r"has no such|has this name|has the tag|unknown host|unknown policy|no policy|\btwice\b|is a duplicate"
-    r"|two tasks|to itself|not both|needs one|too large|too much|at most|more than nothing"
+    r"|two tasks|to itself|not both|needs? one|too large|too much|at most|more than nothing"
     r"|on one line|above the peak"
     r"|must not be negative|expected a time above 0|expected a share from|the window ends"
     r"|expected one of `trace`|expected the host that has the volume|the decision sets it"
@@ -133,7 +133,7 @@ EXPECTED_REFUSALS = re.compile(
 )
 """Errors of bodies that match their schema: errors about existing objects, or about several fields."""
 
-SEVERAL_PARAMETERS = ("/v1/snapshot", "/v1/summary")
+SEVERAL_PARAMETERS = ("/v1/enforcers/{enforcer}/promises", "/v1/snapshot", "/v1/summary")
 """Reads whose parameters depend on each other."""
 NOW = datetime.now(UTC)
 # Reports of future times are invalid.
