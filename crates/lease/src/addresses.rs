@@ -67,9 +67,9 @@ impl Addresses {
         if let Some(listed) = self.listed(name) {
             return Ok(listed.to_vec());
         }
-        let resolved = (name, 0)
-            .to_socket_addrs()
-            .map_err(|error| format!("host `{}` has no address: {error}; {}", excerpt(name), self.remedy(name)))?;
+        let resolved = (name, 0).to_socket_addrs().map_err(|error| {
+            format!("host `{}` has no address: {error}; {}", excerpt(name), self.remedy(name))
+        })?;
         let known = resolved.map(|address| address.ip().to_canonical()).filter(|ip| !ip.is_loopback());
         let mut prefixes: Vec<Prefix> = known.map(Prefix::whole).collect();
         prefixes.sort_unstable();
@@ -89,7 +89,9 @@ impl Addresses {
         match self.loopback.get(name) {
             None => "--addresses names it".to_owned(),
             Some(place) => {
-                format!("the loopback address of {place} does not count, because every machine has it; in a CSV file, it does")
+                format!(
+                    "the loopback address of {place} does not count, because every machine has it; in a CSV file, it does"
+                )
             }
         }
     }
