@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use leeward_client::Access;
+use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt, read_secret};
-use leeward_fabric::{Dscp, Nanos};
 use leeward_probe::control::Secret;
 use serde::Deserialize;
 

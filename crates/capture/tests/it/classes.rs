@@ -99,8 +99,11 @@ fn a_tunnel_has_the_code_point_of_its_outermost_packet() {
     }
 }
 
-/// Bytes by class of one exported datagram.
-fn exported(port: u16, datagram: &[u8]) -> (Vec<(String, u128)>, Vec<(&'static str, String, u64)>) {
+/// Reason, detail and number of packets that are left out.
+type LeftOut = (&'static str, String, u64);
+
+/// Bytes by class of one exported datagram, and what is left out.
+fn exported(port: u16, datagram: &[u8]) -> (Vec<(String, u128)>, Vec<LeftOut>) {
     let frame = Captured::whole(SENT_MS * 1_000_000, sent(v4(200), 40_000, port, datagram));
     let settings = Settings { content: Content::Exports, ..by_code_point() };
     let matrix = read(&pcap(Order { big: false }, true, 1, &[frame]), settings);
@@ -146,7 +149,8 @@ fn records_of_netflow_and_ipfix_have_the_code_point_of_their_flow() {
     assert_eq!(exported(2055, &datagram), (vec![("ef".into(), 1000)], vec![]));
 
     // The field of the code point, or the field of the byte that has it; the former counts if there are both.
-    let cases: [(&[(u16, u16)], &[u8], &str); 4] = [
+    type Case = (&'static [(u16, u16)], &'static [u8], &'static str);
+    let cases: [Case; 4] = [
         (&[(195, 1)], &[46], "ef"),
         (&[(5, 1)], &[0xbb], "ef"),
         (&[(5, 1), (195, 1)], &[0, 34], "af41"),
@@ -171,7 +175,8 @@ fn records_of_netflow_and_ipfix_have_the_code_point_of_their_flow() {
 
 #[test]
 fn wrong_classes_are_rejected() {
-    let rows: [(&[(&str, &[&str])], &str); 8] = [
+    type Given = &'static [(&'static str, &'static [&'static str])];
+    let rows: [(Given, &str); 8] = [
         (&[], "classes: expected 1 to 64 classes"),
         (&[("a b", &["ef"])], "expected a name of letters, digits and -_., at most 64 characters"),
         (&[("a", &["ef"]), ("a", &["cs1"])], "given twice; expected each class once"),

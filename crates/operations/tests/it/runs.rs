@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use leeward_operations::{Records, Scenario};
+use leeward_operations::{OperationRecord, Records, Scenario};
 use proptest::prelude::*;
 
 fn run(text: &str) -> Records {
@@ -126,9 +126,9 @@ fn halved_uplinks_double_the_time_of_large_reads() {
          events: [{at: 2s, link: \"r0:uplink\", capacity: 1500Mbps}]\n\
          horizon: 4s",
     ));
-    let (before, after): (Vec<_>, Vec<_>) =
+    let (before, after): (Vec<&OperationRecord>, Vec<&OperationRecord>) =
         records.operations.iter().partition(|operation| operation.began.as_secs_f64() < 1.9);
-    let time = |operations: &[&leeward_operations::OperationRecord]| {
+    let time = |operations: &[&OperationRecord]| {
         mean(&operations.iter().map(|one| one.latency().as_secs_f64()).collect::<Vec<_>>())
     };
     let late: Vec<_> = after.into_iter().filter(|one| one.began.as_secs_f64() > 2.0).collect();

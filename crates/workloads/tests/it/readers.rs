@@ -1,6 +1,7 @@
 //! External files: valid ones are read, and all others are rejected with the location of the error.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use leeward_fabric::input::{Files, Text};
 use leeward_testing::clusters::cluster;
@@ -8,6 +9,7 @@ use leeward_workloads::Inputs;
 use proptest::prelude::*;
 
 use crate::support::{VALID, check, gzip, read, source, tree};
+use crate::tables::{Broken, Memory};
 
 const HORIZON: f64 = 100.0;
 
@@ -224,12 +226,9 @@ fn a_parquet_list_needs_a_reader_of_the_inputs() {
         refused,
         "flows.parquet: a Parquet file, which only the Python package reads; write it as CSV"
     );
-    let read = load(Some(|_, columns| {
-        let text = format!("{}\n1,0,5,1000\n", columns.join(","));
-        Ok(Box::new(std::io::Cursor::new(text)))
-    }));
+    let read = load(Some(Arc::new(Memory::of_csv("t_arrival_s,src,dst,size_bytes\n1,0,5,1000\n"))));
     assert_eq!(read.unwrap().workload.flows.len(), 1);
-    let broken = load(Some(|_, _| Err("cut off".into()))).unwrap_err().to_string();
+    let broken = load(Some(Arc::new(Broken))).unwrap_err().to_string();
     assert_eq!(broken, "flows.parquet: cut off");
 }
 
