@@ -27,6 +27,7 @@ from leeward_reproduce.sinbad import perform as sinbad
 from leeward_reproduce.sinbad.real import perform as sinbad_real
 from leeward_reproduce.slo import perform as slo
 from leeward_reproduce.slo.real import perform as slo_real
+from leeward_reproduce.variants import with_tests
 
 
 class HasTitle(Protocol):
@@ -102,7 +103,7 @@ def reproduce(
     selection = _select(paper, figures, lab, real, kubernetes)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         place = Path(folder)
-        rows: list[Row] = module.make(selection, inputs, jobs, place, out is not None, progress)
+        rows: list[Row] = with_tests(module.make(selection, inputs, jobs, place, out is not None, progress))
         if out is not None:
             titles = {name: figure.title for name, figure in module.FIGURES.items()}
             results_folder.write(place, inputs, titles, rows, getattr(module, "MAIN", ()))

@@ -21,6 +21,7 @@ from leeward.errors import InputError
 from leeward_reproduce.rows import NOT_EXPLAINED, Row, with_reason
 from leeward_reproduce.summary import MainResult, summary
 from leeward_reproduce.table import markdown
+from leeward_reproduce.variants import with_tests
 
 SEEDS = 10
 """Number of seeds of a full reproduction, unless a paper has another."""
@@ -155,6 +156,8 @@ def write(
     every = [*rows, *(row for row in read_rows(out, inputs) if row.figure not in new)]
     of_figure = {name: [row for row in every if row.figure == name] for name in titles}
     by_figure = {name: (titles[name], results) for name, results in of_figure.items() if results}
+    # A variant may be of another figure, which another call has made.
+    by_figure = {name: (title, with_tests(results, every)) for name, (title, results) in by_figure.items()}
     whole = [row for _, results in by_figure.values() for row in results]
     out.mkdir(parents=True, exist_ok=True)
     _write(out / RUN, json.dumps(asdict(inputs), indent=1) + "\n")

@@ -12,8 +12,9 @@ A row that has a value of the paper and one of ours is compared, and holds or do
 | a value or change of 0 in the paper | a value at exactly 0; a change within 5 percentage points |
 | a range in the paper | within the range, or as near to its nearer end as to a value |
 
-A row that does not hold has a reason, which was tested or says that it was not. Rows that cannot be compared
-are made by `reference_row`: they have the paper's value beside ours, and no difference.
+A row that does not hold has a reason, which was tested or says that it was not. A reason may name a variant,
+a row that differs in the reason alone; `variants` compares the two. Rows that cannot be compared are made by
+`reference_row`: they have the paper's value beside ours, and no difference.
 """
 
 import math
@@ -36,13 +37,17 @@ class Reason:
 
     text: str
     tested: str = ""
-    """Test of the reason: a sweep, an ablation or a counterfactual. Empty if the reason was not tested."""
+    """Test of the reason, and its outcome. Empty if the reason was not tested."""
+    variant: str = ""
+    """Key (`row_key`) of a row that tests the reason; empty without one."""
 
 
 NOT_EXPLAINED = Reason("not explained")
 """Reason of a row without a known reason."""
 INSIDE = Reason("the interval includes the paper's value", "the interval over seeds")
-"""Reason of a row whose confidence interval includes the paper's value."""
+"""Reason of a row whose confidence interval includes the paper's value. A known reason stays beside it."""
+WIDE = Reason("too few seeds: the interval includes the paper's value, and half of it exceeds that value")
+"""Reason of a row whose confidence interval is too wide for a test. A known reason stays beside it."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,10 @@ class Row:
     """Reason of a row that does not hold."""
     tested: str = ""
     """Test of the reason; empty if the reason was not tested."""
+    variant: str = ""
+    """Key of the row that tests the reason; empty without one."""
+    is_refuted: bool = False
+    """True if the test refutes the reason."""
 
     @property
     def nearest(self) -> float | None:
@@ -209,13 +218,29 @@ def with_reason(row: Row, reason: Reason | None = None) -> Row:
 
     Args:
         row: The row.
-        reason: Reason of the difference, unless the interval includes the paper's value.
+        reason: Reason of the difference. It follows that of an interval which includes the paper's value.
     """
     if row.holds is not False or row.reason:
         return row
     if _is_inside(row):
-        reason = INSIDE
-    return row if reason is None else replace(row, reason=reason.text, tested=reason.tested)
+        first = WIDE if _is_wide(row) else INSIDE
+        text = "; ".join([first.text, *([reason.text] if reason else [])])
+        reason = Reason(text, first.tested)
+    if reason is None:
+        return row
+    return replace(row, reason=reason.text, tested=reason.tested, variant=reason.variant)
+
+
+def row_key(figure: str, quantity: str) -> str:
+    """Name of a row among those of all figures of a paper."""
+    return f"figure {figure}: {quantity}"
+
+
+def _is_wide(row: Row) -> bool:
+    """True if half of the interval is larger than the paper's value; False for a value of 0."""
+    if not row.nearest or row.ci_low is None or row.ci_high is None:
+        return False
+    return (row.ci_high - row.ci_low) / 2 > abs(row.nearest)
 
 
 def _is_inside(row: Row) -> bool:

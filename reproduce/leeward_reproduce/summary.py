@@ -32,9 +32,9 @@ class Counts:
     Attributes:
         compared: All compared rows.
         hold: Those that hold.
-        inside: Of the others, those whose interval includes the paper's value.
-        tested: Of the rest, those whose reason was tested.
-        untested: Of the rest, those whose reason was not tested, or is not known.
+        inside: Of the others, those whose interval includes the paper's value and is narrow enough to say so.
+        tested: Of the rest, those whose reason was tested and holds.
+        untested: Of the rest, those whose reason was not tested, was refuted by its test, or is not known.
     """
 
     compared: int
@@ -48,8 +48,8 @@ def counts(rows: Sequence[Row]) -> Counts:
     """Counts rows. Rows that are not compared do not count."""
     compared = [row for row in rows if row.holds is not None]
     far = [row for row in compared if not row.holds]
-    inside = sum(row.reason == INSIDE.text for row in far)
-    tested = sum(bool(row.tested) for row in far) - inside
+    inside = sum(row.reason.startswith(INSIDE.text) for row in far)
+    tested = sum(bool(row.tested) and not row.is_refuted for row in far) - inside
     return Counts(len(compared), len(compared) - len(far), inside, tested, len(far) - inside - tested)
 
 
@@ -84,6 +84,6 @@ def _sentence(total: Counts) -> str:
         return hold
     return (
         f"{hold} Of the other {far}, {total.inside} have an interval that includes the paper's value,"
-        f" {total.tested} have a tested reason, and {total.untested} have a reason that was not tested, or"
-        " none."
+        f" {total.tested} have a tested reason, and {total.untested} have a reason that was not tested or was"
+        " refuted by its test, or none."
     )

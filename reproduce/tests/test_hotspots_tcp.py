@@ -8,13 +8,14 @@ from pyarrow import compute
 from leeward import operations
 from leeward.operations.logs import START_MS
 from leeward_reproduce.figures import Results
-from leeward_reproduce.hotspots import FIGURES, rack_storage
+from leeward_reproduce.hotspots import FIGURES, paper, rack_storage
 from leeward_reproduce.hotspots.tcp import chunks, gains, incidents, latency, load, queries, rack
-from leeward_reproduce.hotspots.tcp.rack import Logs, Observed
+from leeward_reproduce.hotspots.tcp.rack import Logs, ObservedOperation
+from leeward_reproduce.rows import row_key
 
 FEW = (
-    Observed("file-read hdd", "read", rack_storage.CHUNK, 20),
-    Observed("file-write hdd", "write", rack_storage.CHUNK, 20),
+    ObservedOperation("file-read hdd", "read", rack_storage.CHUNK, 20),
+    ObservedOperation("file-write hdd", "write", rack_storage.CHUNK, 20),
 )
 
 
@@ -60,7 +61,7 @@ def test_a_link_has_the_requested_utilization_in_both_directions(logs: Logs) -> 
 
 
 def test_operations_are_named_and_slower_at_a_busy_link(logs: Logs) -> None:
-    rows = rack.named(logs)
+    rows = rack.with_names(logs)
     assert set(rows["operation"].to_pylist()) == {"file-read", "file-write"}
     assert set(rows["medium"].to_pylist()) == {"hdd"}
     assert set(rows["links"].to_pylist()) == {"r0:uplink", "r0:downlink"}
@@ -75,7 +76,7 @@ def test_operations_are_named_and_slower_at_a_busy_link(logs: Logs) -> None:
 def test_impact_finds_all_operations_in_buckets(logs: Logs) -> None:
     tables = latency.files(logs)
     counted = sum(row["latencies"] for row in tables.buckets.to_pylist() if row["part"] == "total")
-    assert counted == len(latency.matching_rows(rack.named(logs), "hdd", rack_storage.CHUNK))
+    assert counted == len(latency.matching_rows(rack.with_names(logs), "hdd", rack_storage.CHUNK))
 
 
 def test_seeds_follow_each_other_in_time(logs: Logs) -> None:
@@ -137,7 +138,7 @@ def test_draws_come_from_the_nearest_bucket_with_queries() -> None:
         }
     )
     empty = pyarrow.table({"t_ms": pyarrow.array([], pyarrow.float64())})
-    pools = gains.Pools(queries.Ran(Logs(empty, loads, queries.cluster(), 20), rows, {}))
+    pools = gains.Pools(queries.QueryRuns(Logs(empty, loads, queries.cluster(), 20), rows, {}))
     drawn = pools.draw("streaming", numpy.array([0.0, 0.3, 0.7, 1.0]), numpy.random.default_rng(1))
     assert drawn.tolist() == [1.0, 1.0, 5.0, 5.0]
 
@@ -150,6 +151,62 @@ def test_ccp_moves_reads_to_racks_with_more_uplink() -> None:
     low, high = (racks < 6).mean(), ((racks >= 12) & (racks < 18)).mean()
     assert high > 1.5 * low
     assert (racks < 18).all()
+
+
+def test_disks_of_a_server_share_its_rates() -> None:
+    for count in (1, 4, 8):
+        disks = rack.disks(count)
+        assert count * float(disks["read"].removesuffix("bps")) == pytest.approx(rack.READ_BPS)
+        assert count * float(disks["write"].removesuffix("bps")) == pytest.approx(rack.WRITE_BPS)
+    scenario = chunks.scenario(1, "uniform", 12e9, chunks.USUAL, False)
+    run = operations.simulate(scenario | {"horizon": "3s", "warmup": "1s", "sample": "1s"})
+    rows = run.operations()
+    server_s = rows["latency_s"].to_numpy() - rows["network_s"].to_numpy()
+    # 8 MiB at an eighth of 600 MB/s after a seek, and the server's own time.
+    alone = rack.read_s(chunks.DISKS, chunks.BYTES) + 50e-6 + 8 * chunks.BYTES / 2e9
+    assert rack.read_s(chunks.DISKS, chunks.BYTES) == pytest.approx(0.008 + 0.112, abs=1e-3)
+    assert server_s.min() == pytest.approx(alone, rel=1e-3)
+
+
+def test_incidents_are_compared_with_their_range_at_every_load() -> None:
+    keys = [f"{kind} {load:g}" for kind in ("halved", "crowded") for load in incidents.LOADS]
+    keys += ["herding", "spread load", "packed load", "incast waits", "incast degraded", "hot waits"]
+    outcome = dict.fromkeys([*keys, "hot degraded", "replication"], 1.3)
+    results = Results()
+    results.outcomes[incidents.TCP_INCIDENTS] = [outcome, outcome]
+    rows = {row_key(row.figure, row.quantity): row for row in incidents.rows(results)}
+    halved = [row for row in rows.values() if row.quantity.startswith("uplinks halved")]
+    assert len(halved) == 2 * len(incidents.LOADS)
+    assert all((row.paper, row.paper_high, row.holds) == (2.0, 3.0, False) for row in halved)
+    assert all(row.reason for row in rows.values() if row.holds is False)
+    assert {row.variant for row in rows.values()} <= set(rows) | {""}
+    assert sum(bool(row.variant) for row in halved) == 2 * len(incidents.LOADS) - 1
+
+
+def test_changes_of_reads_are_compared_in_points_with_their_range() -> None:
+    def run(total: float) -> chunks.Chunks:
+        return chunks.Chunks({}, {"total": total, "network": total}, 1e9)
+
+    spreads = {
+        (policy, chunks.LOADS_BPS[1], spread): run(0.9 if policy == "ccp" else 1.0)
+        for policy in chunks.POLICIES
+        for spread in chunks.UPLINKS_BPS
+    }
+    usual = {
+        (policy, load, chunks.USUAL): run(0.9 if policy == "ccp" else 1.0)
+        for policy in chunks.POLICIES
+        for load in chunks.LOADS_BPS
+    }
+    results = Results()
+    results.outcomes[chunks.TCP_CHUNKS] = [usual]
+    results.outcomes[chunks.TCP_SPREADS] = [spreads]
+    rows = {row_key(row.figure, row.quantity): row for row in chunks.read_rows(results)}
+    compared = [row for row in rows.values() if row.paper is not None]
+    assert {(row.paper, row.paper_high) for row in compared} == set(paper.READ_GAINS.values())
+    assert all(row.holds is False and row.deviation_percent is None and row.reason for row in compared)
+    widest = [row for row in compared if f"spread {max(chunks.UPLINKS_BPS):g}-fold" in row.quantity]
+    assert [row for row in compared if not row.variant] == widest
+    assert {row.variant for row in rows.values()} <= set(rows) | {""}
 
 
 def test_halved_uplinks_slow_tasks_down() -> None:
@@ -171,3 +228,4 @@ def test_rows_over_tcp_are_marked(logs: Logs) -> None:
     assert all("over TCP" in row.quantity for row in rows)
     assert len({row.quantity for row in rows}) == len(rows)
     assert any(row.paper == 4.0 for row in rows)
+    assert {row.variant for row in rows} <= {row_key(row.figure, row.quantity) for row in rows} | {""}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from leeward import packets
-from leeward_reproduce.etalon import hosts, paper
+from leeward_reproduce.etalon import comparison, hosts, paper
 from leeward_reproduce.etalon.experiments import Rings, rings, rings_scenario
 from leeward_reproduce.etalon.hosts import FITTED, HostTime, distance, fit
 
@@ -71,11 +71,43 @@ def test_the_distance_is_a_geometric_mean_of_ratios_without_the_fitted_system() 
     assert distance(runs, lambda _: None, papers) is None
 
 
+def test_the_constant_is_fitted_once_and_is_that_of_all_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, str, float]] = []
+
+    def run(seed: int, horizon: str, count: int, system: str, host_us: float | None = None) -> Rings:
+        seen.append((seed, system, host_us or 0.0))
+        # The median is that of the paper with 10 us.
+        return replace(RUN, small=numpy.array([paper.MEDIAN_SMALL[-1] * (host_us or 0.0) / 10.0]))
+
+    monkeypatch.setattr(hosts, "FITTED", paper.SYSTEMS[-1])
+    monkeypatch.setattr(hosts, "rings", run)
+    hosts.constant.cache_clear()
+    try:
+        times = {hosts.host_time(seed, "1s").host_us for seed in (1, 2, 3)}
+    finally:
+        hosts.constant.cache_clear()
+    (constant,) = times
+    assert constant == pytest.approx(10.0, abs=hosts.STEP_US)
+    fits = {seed for seed, _, host_us in seen if host_us not in (0.0, constant)}
+    assert fits == {hosts.FIT_SEED}
+
+
+def test_rows_of_small_flows_name_their_row_with_the_time_of_hosts() -> None:
+    runs = dict.fromkeys(paper.SYSTEMS, replace(RUN, small=numpy.array([100.0])))
+    rows = {row.quantity: row for row in comparison.two_rings([runs])}
+    known = {hosts.row_key("hosts", row.quantity) for row in hosts.rows([HostTime(12.0, runs, runs)])}
+    tail = rows[f"table 2, completion of small flows, p99: {FITTED}"]
+    assert tail.variant in known
+    # The fit has this value, which is no test.
+    assert rows[f"table 2, completion of small flows, median: {FITTED}"].variant == ""
+    assert {row.variant for row in rows.values()} <= known | {""}
+
+
 def test_rows_have_the_fit_and_the_distances_and_are_not_compared() -> None:
     runs = dict.fromkeys(paper.SYSTEMS, RUN)
-    outcomes = [HostTime(12.0, runs, runs), HostTime(14.0, runs, runs), HostTime(None, runs, {})]
-    rows = {row.quantity: row for row in hosts.rows(outcomes)}
-    assert rows["time that a host takes for a packet"].ours == pytest.approx(13.0)
+    rows = {row.quantity: row for row in hosts.rows([HostTime(12.0, runs, runs)] * 3)}
+    constant = rows["time that a host takes for a packet"]
+    assert (constant.ours, constant.ci_low) == (12.0, None)
     fitted = rows[f"completion of small flows, median: {FITTED}"]
     assert (fitted.paper, fitted.ours, fitted.holds) == (0.65, 2.0, None)
     assert fitted.note.endswith("the fit has this value")
@@ -90,6 +122,7 @@ def test_rows_have_the_fit_and_the_distances_and_are_not_compared() -> None:
     assert rows[f"{name}, without the time of hosts"].ours == pytest.approx(expected)
     assert rows[f"{name}, with the time of hosts"].ours == pytest.approx(expected)
     missing = hosts.rows([HostTime(None, runs, {})])
+    assert (missing[0].quantity, missing[0].ours) == (constant.quantity, None)
     assert [row.ours is None for row in missing if row.quantity.endswith(", with the time of hosts")] == [
         True
     ] * 3

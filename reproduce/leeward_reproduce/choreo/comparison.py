@@ -13,7 +13,15 @@ import numpy
 
 from leeward_reproduce.choreo import paper
 from leeward_reproduce.choreo.experiments import BASELINES, ERRORS, EXACT, OURS, Outcome, within
-from leeward_reproduce.rows import Paper, Reason, Row, change_row, measured_row, reference_row
+from leeward_reproduce.rows import (
+    Paper,
+    Reason,
+    Row,
+    change_row,
+    measured_row,
+    reference_row,
+    row_key,
+)
 
 Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 _SAME = 0.01
@@ -40,17 +48,16 @@ IN_SEQUENCE: Mapping[str, Paper] = {
     "losers_median": paper.LOSERS_IN_SEQUENCE,
 }
 """The paper's values of figure 10b, by quantity."""
-SKEW = Reason(
-    "few transfers have most of the bytes of generated apps, and the network is as it was measured; the"
-    " paper's matrices are private, and EC2 changes",
-    "apps of equal transfers (`10a-even`, and `even` in the lab), and rates with errors (`accuracy`)",
-)
-"""Reason of larger gains than the paper's."""
-SMALL = Reason(
-    "apps have few tasks, so that greedy finds the best placement of most", "larger apps (`exact-large`)"
-)
-PRIVATE = Reason("the paper's matrices are private; the shapes and sizes of transfers are ours")
-"""Reasons of other excesses over the best placement: of usual apps, and of large ones."""
+EVEN = "10a-even"
+"""Figure whose apps have equal transfers; its rows have the labels of figure 10a."""
+LARGE = "exact-large"
+"""Figure with large apps; its rows have the labels of `exact`."""
+SKEW = "few transfers have most of the bytes of generated apps; the paper's matrices are private"
+"""Reason of larger gains than the paper's; apps of equal transfers test it."""
+SMALL = "apps have few tasks, so that greedy finds the best placement of most"
+"""Reason of smaller excesses over the best placement than the paper's; large apps test it."""
+PRIVATE = "the paper's matrices are private; the shapes and sizes of transfers are ours"
+"""Reason of other excesses of large apps."""
 _BEST = "not compared: the paper's is the best of all its apps, and ours the mean over seeds of the best"
 
 
@@ -66,7 +73,7 @@ class _Quantity:
 
 def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 10a."""
-    return rows_of("10a", outcomes, AT_ONCE)
+    return rows_of("10a", outcomes, AT_ONCE, even=EVEN)
 
 
 def rows_in_sequence(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -107,6 +114,7 @@ def rows_of(
     paper_values: Mapping[str, Paper],
     policies: Sequence[str] = OURS,
     prefix: str = "",
+    even: str = "",
 ) -> list[Row]:
     """Rows of a figure: each quantity of each of our policies against each baseline.
 
@@ -116,6 +124,7 @@ def rows_of(
         paper_values: Values of the paper for `choreo`, by quantity. A range is over its three baselines.
         policies: Our policies.
         prefix: Beginning of the label of each row.
+        even: Figure of the same experiments with apps of equal transfers, which test a reason; empty without.
     """
     redrawn = sum(outcome.redrawn for outcome in outcomes)
     result: list[Row] = []
@@ -129,12 +138,13 @@ def rows_of(
                 values = [quantity.value(gains(outcome, ours, baseline)) for outcome in outcomes]
                 values = [value for value in values if not numpy.isnan(value)]
                 label = f"{prefix}{quantity.words}: {ours} against {baseline}"
+                reason = Reason(SKEW, variant=row_key(even, label) if even else "")
                 if key == "best" and reported is not None:
                     row = reference_row(figure, label, "%", values, reported, _BEST)
                 elif quantity.is_change:
-                    row = change_row(figure, label, values, reported, note, SKEW)
+                    row = change_row(figure, label, values, reported, note, reason)
                 else:
-                    row = measured_row(figure, label, "%", values, reported, note, SKEW)
+                    row = measured_row(figure, label, "%", values, reported, note, reason)
                 result.append(row)
     return result
 
@@ -162,18 +172,19 @@ def rows_accuracy(outcomes: Sequence[Outcome]) -> list[Row]:
     return result
 
 
-def rows_exact(figure: str, reason: Reason | None) -> Callable[[Sequence[Outcome]], list[Row]]:
+def rows_exact(figure: str, reason: str | None, large: str = "") -> Callable[[Sequence[Outcome]], list[Row]]:
     """Makes the rows of section 5: greedy against the best placement.
 
     Args:
         figure: Name of the figure.
         reason: Reason of a difference from the paper; None for a variant, which is not compared.
+        large: Figure of the same experiments with large apps, which test the reason; empty without.
     """
-    return lambda outcomes: _rows_exact(figure, outcomes, reason)
+    return lambda outcomes: _rows_exact(figure, outcomes, reason, large)
 
 
-def _rows_exact(figure: str, outcomes: Sequence[Outcome], reason: Reason | None) -> list[Row]:
-    reported = paper.GREEDY_OVER_EXACT if reason else None
+def _rows_exact(figure: str, outcomes: Sequence[Outcome], why: str | None, large: str) -> list[Row]:
+    reported = paper.GREEDY_OVER_EXACT if why else None
     every = [gap for outcome in outcomes for gap in outcome.gaps]
     note = (
         f"{len(every)} apps, {sum(gap == 0 for gap in every)} of them proven best; apps that no link carries"
@@ -188,6 +199,8 @@ def _rows_exact(figure: str, outcomes: Sequence[Outcome], reason: Reason | None)
         ratios = [_excess_of_median(outcome, ours) for outcome in outcomes]
         means, left_out = _means(extra)
         label = f"completion time over the best placement's, {{}}: {ours}"
+        variant = row_key(large, label.format("median")) if large else ""
+        reason = Reason(why, variant=variant) if why else None
         result += [
             change_row(figure, label.format("median"), _medians(extra), value, note, reason, unit),
             reference_row(

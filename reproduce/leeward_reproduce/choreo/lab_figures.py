@@ -36,10 +36,12 @@ class Figure:
     title: str
     paper: Mapping[str, Paper]
     """The paper's values, by the names of quantities; none for a variant, which tests a reason."""
+    even: str = ""
+    """Figure with apps of equal transfers, which test a reason; empty without one."""
 
 
 FIGURES = {
-    "10a": Figure("apps placed at once, by the wall clock", comparison.AT_ONCE),
+    "10a": Figure("apps placed at once, by the wall clock", comparison.AT_ONCE, "even"),
     "10b": Figure("apps placed in sequence, by the wall clock", comparison.IN_SEQUENCE),
     "even": Figure("apps of equal transfers placed at once, by the wall clock", {}),
 }
@@ -84,7 +86,8 @@ def _rows(name: str, figure: Figure, outcomes: Sequence[LabOutcome]) -> list[Row
     real = [one.outcome("real") for one in outcomes]
     simulated = [one.outcome("simulated") for one in outcomes]
     beside = comparison.rows_of(name, simulated, {}, (OURS,), "simulated on the true rates: ")
-    return [*comparison.rows_of(name, real, figure.paper, (OURS,)), *beside, *_accuracy(name, outcomes)]
+    measured = comparison.rows_of(name, real, figure.paper, (OURS,), even=figure.even)
+    return [*measured, *beside, *_accuracy(name, outcomes)]
 
 
 def _accuracy(name: str, outcomes: Sequence[LabOutcome]) -> list[Row]:

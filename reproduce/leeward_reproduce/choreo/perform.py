@@ -80,9 +80,9 @@ FIGURES = {
     "10a": Figure(
         "apps placed at once", comparison.rows_at_once, experiments.at_once, draw=pictures.speed_ups
     ),
-    "10a-even": Figure(
+    comparison.EVEN: Figure(
         "apps of equal transfers placed at once",
-        comparison.rows_of_variant("10a-even"),
+        comparison.rows_of_variant(comparison.EVEN),
         partial(experiments.at_once, apps=experiments.equal),
     ),
     "10a-hose": Figure(
@@ -103,12 +103,12 @@ FIGURES = {
     ),
     "exact": Figure(
         "greedy and the best placement",
-        comparison.rows_exact("exact", comparison.SMALL),
+        comparison.rows_exact("exact", comparison.SMALL, comparison.LARGE),
         experiments.exact,
     ),
-    "exact-large": Figure(
+    comparison.LARGE: Figure(
         "greedy and the best placement of large apps",
-        comparison.rows_exact("exact-large", comparison.PRIVATE),
+        comparison.rows_exact(comparison.LARGE, comparison.PRIVATE),
         experiments.exact_large,
     ),
     "exact-hose": Figure(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy
 
 from leeward.lab.checks import network
-from leeward_reproduce.etalon import experiments, paper
+from leeward_reproduce.etalon import experiments, hosts, paper
 from leeward_reproduce.etalon.experiments import AT, EARLY, Check, Improvement, LongFlowRun, Rings
 from leeward_reproduce.rows import Reason, Row, change_row, measured_row, missing_row, reference_row
 
@@ -57,12 +57,12 @@ SMALL = Reason(
     "this tail too",
     _LAB,
 )
-QUIET = Reason(
+QUIET = (
     "hosts' time to write, read and be scheduled is not modelled: under Packet80 nothing is lost here and no "
     "timer expires, and yet the paper's tail is three times ours. Under Packet10, the tail of kernels in the "
-    "lab is between the two",
-    "figure `hosts`, which adds a delay of hosts",
+    "lab is between the two"
 )
+"""Reason of small flows under packet switches; figure `hosts` tests it, with a time of hosts."""
 SHARE = Reason(
     "queues of 16 packets leave more windows at the beginning of a day here, as in figure 6, so circuits "
     "carry more and big flows are over sooner; where queues grow, what is sent agrees"
@@ -207,7 +207,7 @@ def improvement(outcomes: Sequence[Sequence[Improvement]]) -> list[Row]:
     """Figure 10."""
     rows = []
     for at, trips in enumerate(paper.TRIPS):
-        values = [one[at].percent for one in outcomes if one[at].percent is not None]
+        values = [percent for one in outcomes if (percent := one[at].percent) is not None]
         label = f"lower median at equal utilization: {trips:g} round trips a day"
         if not values:
             why = "no static queue of 4 to 128 packets uses circuits as much as the resized one"
@@ -258,11 +258,13 @@ def _ratio(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one / other
 
 
-def _why(kind: str, system: str) -> Reason:
-    """Reason of a difference in completion."""
+def _why(name: str, kind: str, system: str) -> Reason:
+    """Reason of a difference in a quantity of completion."""
     if kind == "big":
         return SHARE
-    return QUIET if system.startswith("Packet") else SMALL
+    if not system.startswith("Packet"):
+        return SMALL
+    return Reason(QUIET, variant="" if hosts.is_fitted(name, system) else hosts.variant(name, system))
 
 
 def two_rings(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
@@ -280,7 +282,7 @@ def two_rings(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
             "ms",
             [_percentile(getattr(one[system], kind), share) for one in outcomes],
             papers[at],
-            _why(kind, system),
+            _why(name, kind, system),
         )
         for name, kind, share, papers in quantities
         for at, system in enumerate(paper.SYSTEMS)

@@ -27,8 +27,9 @@ from leeward_reproduce.hotspots.sweeps import (
     UPLINKS_TOLD,
     UPLINKS_WHOLE,
 )
+from leeward_reproduce.hotspots.tcp import incidents as tcp
 from leeward_reproduce.hotspots.windows import run
-from leeward_reproduce.rows import Reason, Row, measured_row
+from leeward_reproduce.rows import Reason, Row, measured_row, row_key
 from leeward_reproduce.sweeps import Cells
 
 SWEEPS = (
@@ -43,7 +44,7 @@ _INCAST_S = (900.0, 960.0)
 """Start and end of the incast of the third incident."""
 _HOT_S = (600.0, 1200.0)
 """Start and end of the hotspot of the fourth incident."""
-_FLUID = Reason("links are fluids, which slow nobody before they are full")
+_FLUID = "links are fluids, which slow nobody before they are full"
 
 Wanted = Callable[[Cells, str, int], Mask]
 """Selects the rows of the table `tasks` to compare, under a policy and a seed."""
@@ -69,8 +70,14 @@ def _uplinks(results: Results) -> list[Row]:
         words = "untold" if sweep is UPLINKS else "told"
         name = "utp that learns capacities" if policy == LEARNS else policy
         label = f"uplinks halved, {words}: time of batch tasks on those racks, {name}, over whole uplinks"
-        result.append(measured_row("incidents", label, "x", values, paper_value, note, _FLUID))
+        reason = _over_tcp(tcp.halved_label(tcp.LOADS[0], crowded=True))
+        result.append(measured_row("incidents", label, "x", values, paper_value, note, reason))
     return result
+
+
+def _over_tcp(label: str) -> Reason:
+    """The reason of fluid links, with a row over TCP that tests it."""
+    return Reason(_FLUID, variant=row_key("incidents", label))
 
 
 def _herding(results: Results) -> list[Row]:
@@ -82,7 +89,8 @@ def _herding(results: Results) -> list[Row]:
         paper_value = paper.CONSTRAINT_LATENCY if is_paper else None
         note = "the paper: read latency" if is_paper else ""
         label = f"constraint: time of network-intensive batch tasks, {policy}, over no constraint"
-        result.append(measured_row("incidents", label, "x", values, paper_value, note, _FLUID))
+        reason = _over_tcp(tcp.CONSTRAINT)
+        result.append(measured_row("incidents", label, "x", values, paper_value, note, reason))
         for cells, words in ((none, "without the constraint"), (herding, "with it")):
             values = [run(cells, policy, seed).mean("hot") for seed in cells.seeds]
             note = "the paper: persistent hotspots" if is_paper and cells is herding else ""

@@ -16,8 +16,9 @@ from leeward_reproduce.hotspots import impact_figures, paper, rack_storage, rack
 from leeward_reproduce.hotspots.queries import BASE_S, BENCHMARKS, Worker
 from leeward_reproduce.hotspots.rack_storage import ServedOperations
 from leeward_reproduce.hotspots.racks import BY_CLASS, RACK
+from leeward_reproduce.hotspots.reasons import OVER_TCP, UNKNOWN, Cause, Causes
 from leeward_reproduce.links import START_MS
-from leeward_reproduce.rows import Reason, Row, measured_row
+from leeward_reproduce.rows import Row, measured_row
 
 WEIGHTS = {"PC": 8, "NC": 4}
 """Example weights of a switch's scheduler; the paper publishes none."""
@@ -26,10 +27,15 @@ QUERIES = 100
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Compute ratios of figure 12b: shares of computation in the time of a query."""
 _FIFO_TEXT = "without TCP, which shares the link by flow, a large transfer waits no longer than a small one"
-_FIFO = Reason(_FIFO_TEXT)
+_FIFO_CAUSE = Cause(_FIFO_TEXT, OVER_TCP)
+_FIFO = Causes(slower=_FIFO_CAUSE, faster=_FIFO_CAUSE)
 _NEVER = "where it is not reached, the end of the buckets counts"
-_BURSTS = Reason("bursts of C^2 3.6 and no congestion control: queues are longer than TCP would let them be")
-"""Reason of latencies that grow more with the load than the paper's."""
+_BURSTS = Causes(
+    slower=Cause(
+        "bursts of C^2 3.6 and no congestion control: queues are longer than TCP would let them be", OVER_TCP
+    )
+)
+"""Causes of latencies that grow more with the load than the paper's."""
 
 
 def file_rows(results: Results) -> list[Row]:
@@ -37,11 +43,11 @@ def file_rows(results: Results) -> list[Row]:
     outcome = [_files(served) for served in results.outcomes[RACK]]
     result = []
     for name, (tolerance, hotspot) in paper.FILES.items():
-        result += tolerance_rows("13", outcome, (name,), 2.0, tolerance, "", worse=_BURSTS)
+        result += tolerance_rows("13", outcome, (name,), 2.0, tolerance, "", causes=_BURSTS)
         note = "a write is the network and memory here, no server's time" if name == "file-write" else ""
-        result.append(hotspot_row("13", outcome, (name,), hotspot, note, worse=_BURSTS))
+        result.append(hotspot_row("13", outcome, (name,), hotspot, note, causes=_BURSTS))
         paper_value = paper.FILES_NETWORK if name == "file-read" else None
-        result.append(hotspot_row("13", outcome, (name,), paper_value, "", "network", worse=_BURSTS))
+        result.append(hotspot_row("13", outcome, (name,), paper_value, "", "network", causes=_BURSTS))
     for name in paper.FILES:
         for low, high, words in (
             (0.0, 0.25, "below 25 %"),
@@ -65,7 +71,7 @@ def size_rows(results: Results) -> list[Row]:
             of_paper = name == "file-read" and size in paper.SIZES
             paper_value = paper.SIZES[size] if of_paper else None
             note = f"the paper: not reached; {_FIFO_TEXT}" if of_paper and paper_value is None else ""
-            result += tolerance_rows("21", outcome, (name, size), 2.0, paper_value, note, reason=_FIFO)
+            result += tolerance_rows("21", outcome, (name, size), 2.0, paper_value, note, causes=_FIFO)
     return result
 
 
@@ -86,8 +92,8 @@ def medium_rows(results: Results) -> list[Row]:
     """Figure 23: reads of SSDs and of memory."""
     outcome, result = [_media(served) for served in results.outcomes[RACK]], []
     for name, (tolerance, hotspot) in paper.MEDIA.items():
-        result += tolerance_rows("23", outcome, (name,), 2.0, tolerance, "", worse=_BURSTS)
-        result.append(hotspot_row("23", outcome, (name,), hotspot, "", worse=_BURSTS))
+        result += tolerance_rows("23", outcome, (name,), 2.0, tolerance, "", causes=_BURSTS)
+        result.append(hotspot_row("23", outcome, (name,), hotspot, "", causes=_BURSTS))
     return result
 
 
@@ -96,7 +102,7 @@ def aggregation_rows(results: Results) -> list[Row]:
     outcome = [_aggregation(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
     result = []
     for name, paper_value in paper.AGGREGATION.items():
-        result += tolerance_rows("11", outcome, (name,), 1.5, paper_value, "", worse=_BURSTS)
+        result += tolerance_rows("11", outcome, (name,), 1.5, paper_value, "", causes=_BURSTS)
     return result
 
 
@@ -107,10 +113,10 @@ def table_rows(results: Results) -> list[Row]:
     for benchmark in BENCHMARKS:
         low, high, hotspot = paper.QUERIES[benchmark.name]
         kind = (benchmark.name,)
-        result += tolerance_rows("table-1", outcome, kind, 1.5, low, benchmark.note, worse=_BURSTS)
+        result += tolerance_rows("table-1", outcome, kind, 1.5, low, benchmark.note, causes=_BURSTS)
         note = benchmark.note if high else f"the paper: not reached; {benchmark.note}"
-        result += tolerance_rows("table-1", outcome, kind, 2.0, high, note, worse=_BURSTS)
-        result.append(hotspot_row("table-1", outcome, kind, hotspot, benchmark.note, worse=_BURSTS))
+        result += tolerance_rows("table-1", outcome, kind, 2.0, high, note, causes=_BURSTS)
+        result.append(hotspot_row("table-1", outcome, kind, hotspot, benchmark.note, causes=_BURSTS))
     return result
 
 
@@ -127,7 +133,8 @@ def ratio_rows(results: Results) -> list[Row]:
             paper_value = paper.FLUSH_INFLATION if is_paper else None
             label = f"hotspot-inflation at 75 %, {benchmark.name}, compute ratio {ratio:g}"
             note = benchmark.note if is_paper else ""
-            result.append(measured_row("12b", label, "x", values, paper_value, note, _BURSTS))
+            reason = _BURSTS.reason("12b", label, values, paper_value, is_tolerance=False)
+            result.append(measured_row("12b", label, "x", values, paper_value, note, reason))
     return result
 
 
@@ -139,21 +146,16 @@ def tolerance_rows(
     paper_value: float | None,
     note: str,
     words: str = "",
-    reason: Reason | None = None,
-    worse: Reason | None = None,
+    causes: Causes = UNKNOWN,
 ) -> list[Row]:
-    """The load-tolerance of a kind of operations, one value for each seed; `words` end the label.
-
-    A row that does not hold has `reason`, or `worse` if it has less tolerance than the paper.
-    """
+    """The load-tolerance of a kind of operations, one value for each seed; `words` end the label."""
     rows = present([row_of(one, "load-tolerance", factor, kind) for one in results])
     never = any(row["value"] is None for row in rows)
     note = "; ".join(filter(None, [note, _NEVER if never else ""]))
-    label = f"load-tolerance at {factor:g}x, {', '.join(kind)}{words}"
+    label = f"load-tolerance at {factor:g}x, {', '.join(kind)}"
     shares = [100 * (row["judged_to"] if row["value"] is None else row["value"]) for row in rows]
-    is_less = paper_value is not None and bool(shares) and numpy.mean(shares) < paper_value
-    reason = reason or (worse if is_less else None)
-    return [measured_row(figure, label, "%", shares, paper_value, note, reason)]
+    reason = causes.reason(figure, label, shares, paper_value, is_tolerance=True)
+    return [measured_row(figure, label + words, "%", shares, paper_value, note, reason)]
 
 
 def hotspot_row(
@@ -164,18 +166,15 @@ def hotspot_row(
     note: str,
     part: str = "total",
     words: str = "",
-    worse: Reason | None = None,
+    causes: Causes = UNKNOWN,
 ) -> Row:
-    """The hotspot-inflation of a kind of operations, one value for each seed; `words` end the label.
-
-    A row that does not hold has `worse` as its reason if it has more inflation than the paper.
-    """
+    """The hotspot-inflation of a kind of operations, one value for each seed; `words` end the label."""
     rows = present([row_of(one, "hotspot-inflation", None, kind, part) for one in results])
     values = present([row["value"] for row in rows])
-    words = (", network's part" if part == "network" else "") + words
-    label = f"hotspot-inflation at 75 %, {', '.join(kind)}{words}"
-    is_more = paper_value is not None and bool(values) and numpy.mean(values) > paper_value
-    return measured_row(figure, label, "x", values, paper_value, note, worse if is_more else None)
+    of_part = ", network's part" if part == "network" else ""
+    label = f"hotspot-inflation at 75 %, {', '.join(kind)}{of_part}"
+    reason = causes.reason(figure, label, values, paper_value, is_tolerance=False)
+    return measured_row(figure, label + words, "x", values, paper_value, note, reason)
 
 
 def row_of(

@@ -6,13 +6,15 @@ All figures use synthetic traces (`caches`), because the thesis' own are private
 from collections.abc import Sequence
 from typing import Any
 
-from leeward_reproduce.rows import Reason, Row, measured_row
+from leeward_reproduce.rows import Reason, Row, measured_row, row_key
 from leeward_reproduce.slo import caches, paper
 
 SMALL, LARGE = 11, 21
 """Numbers of workloads with requests of one packet, and with requests of objects (section 4.4.3)."""
 SMALL_SLO, LARGE_SLO = 0.004, 0.05
 """Their SLOs, in seconds."""
+LONGER = "4.12-long"
+"""Figure 4.12 with longer traces."""
 LENGTHS = (1800.0, 3600.0)
 """Lengths of longer traces in seconds, for figure 4.12: that of the thesis' traces, and twice that."""
 SCALES = (1, 2, 3)
@@ -22,10 +24,8 @@ RIVALS = (caches.PM, caches.SILO, caches.QJUMP)
 OPT = "OPT"
 
 Outcome = dict[str, Any]
-_SHORT = Reason(
-    "bounds come from five minutes of traces, which have few bursts", "longer traces (`4.12-long`)"
-)
-_PRIVATE = Reason("the thesis' traces are private, and so are the loads and sizes of its large workloads")
+_SHORT = "bounds come from five minutes of traces, which have few bursts"
+_PRIVATE = "the thesis' traces are private, and so are the loads and sizes of its large workloads"
 _FEW_BURSTS = Reason(
     "a replay of five minutes meets few of the bursts that a bound must allow for, and a bound on a"
     " percentile is not tight even for its own model"
@@ -121,7 +121,7 @@ def rows_optimum(outcomes: Sequence[Outcome]) -> list[Row]:
 
 def rows_small(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 4.12."""
-    return _rows_small("4.12", outcomes, "", _SHORT, True)
+    return _rows_small("4.12", outcomes, "", _SHORT, True, _prefix(LENGTHS[0]))
 
 
 def rows_longer(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -129,14 +129,32 @@ def rows_longer(outcomes: Sequence[Outcome]) -> list[Row]:
     rows = []
     for seconds in LENGTHS:
         of_length = [one[f"{seconds:g}"] for one in outcomes]
-        words, is_thesis = f"traces of {seconds / 60:g} min: ", seconds == LENGTHS[0]
-        rows += _rows_small("4.12-long", of_length, words, _PRIVATE, is_thesis)
+        rows += _rows_small(LONGER, of_length, _prefix(seconds), _PRIVATE, seconds == LENGTHS[0])
     return rows
 
 
+def _prefix(seconds: float) -> str:
+    """Beginning of the labels of longer traces."""
+    return f"traces of {seconds / 60:g} min: "
+
+
 def _rows_small(
-    figure: str, outcomes: Sequence[Outcome], prefix: str, reason: Reason, is_compared: bool
+    figure: str, outcomes: Sequence[Outcome], prefix: str, why: str, is_compared: bool, longer: str = ""
 ) -> list[Row]:
+    """Rows of a length of traces.
+
+    Args:
+        figure: Figure of the rows.
+        outcomes: Results of all seeds.
+        prefix: Beginning of the label of each row.
+        why: Reason of a difference from the thesis.
+        is_compared: True for rows that are compared with the thesis.
+        longer: Beginning of the labels of the rows with longer traces, which test the reason; empty without.
+    """
+
+    def reason(label: str) -> Reason:
+        return Reason(why, variant=row_key(LONGER, longer + label) if longer else "")
+
     rows = []
     reported, none = (paper.SMALL_BYTES, 0.0) if is_compared else (None, None)
     slos = f"{SMALL_SLO * 1000:.0f} ms, {LARGE} at {LARGE_SLO * 1000:.0f} ms"
@@ -149,10 +167,11 @@ def _rows_small(
         pairs = [(one[caches.SNC]["bytes"], max(one[name]["bytes"] for name in others)) for one in outcomes]
         ratio = [ours / theirs for ours, theirs in pairs if theirs]
         words = f"{prefix}SNC over {label}: bytes"
-        rows.append(measured_row(figure, words, "x", ratio, reported, "the thesis: over 3 times", reason))
+        note = "the thesis: over 3 times"
+        rows.append(measured_row(figure, words, "x", ratio, reported, note, reason(words)))
     missed = [float(one[caches.SNC]["missed"]) for one in outcomes]
     label = f"{prefix}SNC: admitted that miss an SLO in a window"
-    rows.append(measured_row(figure, label, "workloads", missed, none))
+    rows.append(measured_row(figure, label, "workloads", missed, none, reason=reason(label)))
     return rows
 
 

@@ -148,7 +148,7 @@ FIGURES = {
     "4.12": Figure(
         "small requests beside large ones", optimum.small, optimum.rows_small, None, _analysis_constants
     ),
-    "4.12-long": Figure(
+    optimum.LONGER: Figure(
         "small requests beside large ones, with longer traces",
         optimum.small_longer,
         optimum.rows_longer,

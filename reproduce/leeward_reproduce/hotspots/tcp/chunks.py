@@ -16,10 +16,10 @@ from pyarrow import compute
 from leeward import Cluster, operations
 from leeward_reproduce.figures import Experiment, Results
 from leeward_reproduce.hotspots import chunks, paper
+from leeward_reproduce.hotspots.reasons import OVER_TCP
 from leeward_reproduce.hotspots.requests import CLASSES, Requests, classes_of, join_loads
 from leeward_reproduce.hotspots.tcp import rack
-from leeward_reproduce.hotspots.tcp.latency import WORDS
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Reason, Row, change_row, measured_row, row_key
 
 POLICIES = ("uniform", "ccp")
 LOADS_BPS = (12e9, 24e9, 36e9)
@@ -36,10 +36,11 @@ CAPACITY = "5GB"
 """Storage of a host. Stripes fill half of all storage, so that the balance of `ccp` has an effect."""
 WARMUP_S, WINDOW_S, WINDOWS = 4, 10, 3
 """The windows are shorter than the paper's 30 s, so that a run has three of them."""
-IDLE_S = 0.06
-"""Approximate time of a request without waiting; a worker thinks for the rest of its cycle."""
 DISKS = 8
-"""Disks of a host that serve requests at once."""
+"""Disks of a host, which share its rates."""
+NETWORK_S = 0.06
+"""Approximate time of a request without waiting, besides a disk's; a worker thinks for the rest."""
+_UNKNOWN_DISKS = Reason("the paper states neither the loads of these racks nor their disks")
 _NO_NUMBERS = "the paper: nearly all, in a figure without numbers"
 
 
@@ -56,21 +57,13 @@ def cluster(spread: float) -> dict[str, Any]:
 
 def scenario(seed: int, policy: str, load_bps: float, spread: float, writes: bool) -> dict[str, Any]:
     """Scenario of reads, and of as many writes, of chunks that a policy has placed."""
-    think = WORKERS * 8 * BYTES / load_bps - IDLE_S
+    cycle = WORKERS * 8 * BYTES / load_bps - NETWORK_S
+    # A write ends in the cache.
+    think = {"read": cycle - rack.read_s(DISKS, BYTES), "write": cycle}
     kinds = ["read", "write"] if writes else ["read"]
     return {
         "cluster": cluster(spread),
-        "media": [
-            {
-                "name": "hdd",
-                "read": "600MB/s",
-                "write": "500MB/s",
-                "access": "8ms",
-                "parallel": DISKS,
-                "cache": "1GB",
-                **rack.FILE_SERVER,
-            }
-        ],
+        "media": [rack.disks(DISKS)],
         "chunks": {"policy": policy, "stripes": STRIPES, "coding": "6+3", "size": f"{BYTES}B"},
         "operations": [{"name": kind, "kind": kind, "medium": "hdd", "size": f"{BYTES}B"} for kind in kinds],
         "jobs": [
@@ -78,7 +71,7 @@ def scenario(seed: int, policy: str, load_bps: float, spread: float, writes: boo
                 "name": kind,
                 "concurrent": WORKERS,
                 "hosts": "workers",
-                "steps": [rack.thinking(max(think, 1e-3)), {"operation": kind}],
+                "steps": [rack.thinking(max(think[kind], 1e-3)), {"operation": kind}],
             }
             for kind in kinds
         ],
@@ -184,11 +177,11 @@ def request_rows(results: Results) -> list[Row]:
                         for share in _share(list(_pooled(runs, policy, kind)), least, most, at)
                     ]
                     is_paper = policy == "uniform" and name == ("High" if least == 0 else "Low")
-                    label = f"{kind} at ToRs {words} that went to {name}, {policy}{WORDS}"
+                    label = f"{kind} at ToRs {words} that went to {name}, {policy}{OVER_TCP}"
                     note = _NO_NUMBERS if is_paper else ""
                     result.append(measured_row("14", label, "%", values, None, note))
             values = [100 * _hot(list(_pooled(runs, policy, kind))) for runs in outcome]
-            label = f"{kind} at ToRs over {chunks.HOT:.0%}, {policy}{WORDS}"
+            label = f"{kind} at ToRs over {chunks.HOT:.0%}, {policy}{OVER_TCP}"
             result.append(measured_row("14", label, "%", values))
     return result
 
@@ -213,8 +206,7 @@ def read_rows(results: Results) -> list[Row]:
         words = f"{load / 1e9:g}Gbps of reads and of writes"
         result += _changes(results.outcomes[TCP_CHUNKS], load, USUAL, words)
     for spread in UPLINKS_BPS:
-        words = f"{LOADS_BPS[1] / 1e9:g}Gbps of reads, uplinks spread {spread:g}-fold"
-        result += _changes(results.outcomes[TCP_SPREADS], LOADS_BPS[1], spread, words)
+        result += _changes(results.outcomes[TCP_SPREADS], LOADS_BPS[1], spread, _of_spread(spread))
     return result
 
 
@@ -224,10 +216,18 @@ def _changes(outcome: list[dict[Key, Chunks]], load: float, spread: float, words
     pairs = [tuple(runs[key] for key in keys) for runs in outcome if all(key in runs for key in keys)]
     for part in ("network", "total"):
         values = [100 * (after.p95_s[part] / before.p95_s[part] - 1) for before, after in pairs]
-        low, high = paper.READ_GAINS[part]
-        label = f"p95 of HDD reads, {part}: change, uniform to ccp, {words}{WORDS}"
-        note = f"the paper: {low:g} to {high:g} %, at one throughput of reads"
-        result.append(measured_row("20", label, "%", values, high, note))
+        label = f"p95 of HDD reads, {part}: change, uniform to ccp, {{}}{OVER_TCP}"
+        note = "the paper's range is at one throughput of reads"
+        reason = _UNKNOWN_DISKS
+        if spread < max(UPLINKS_BPS):
+            widest = row_key("20", label.format(_of_spread(max(UPLINKS_BPS))))
+            reason = Reason("the paper does not state the uplinks of these racks", variant=widest)
+        result.append(change_row("20", label.format(words), values, paper.READ_GAINS[part], note, reason))
     values = [100 * (after.read_bps / before.read_bps - 1) for before, after in pairs]
-    label = f"throughput of reads: change, uniform to ccp, {words}{WORDS}"
-    return [*result, measured_row("20", label, "%", values)]
+    label = f"throughput of reads: change, uniform to ccp, {words}{OVER_TCP}"
+    return [*result, change_row("20", label, values)]
+
+
+def _of_spread(spread: float) -> str:
+    """Words of the rows of a spread of uplinks."""
+    return f"{LOADS_BPS[1] / 1e9:g}Gbps of reads, uplinks spread {spread:g}-fold"

@@ -12,9 +12,9 @@ from leeward._arrays import Floats, Ints
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots import gains, paper
 from leeward_reproduce.hotspots.queries import BUCKET
-from leeward_reproduce.hotspots.tcp.latency import WORDS
-from leeward_reproduce.hotspots.tcp.queries import QUERIES, TCP_QUERIES, Ran
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.hotspots.reasons import OVER_TCP
+from leeward_reproduce.hotspots.tcp.queries import QUERIES, TCP_QUERIES, QueryRuns
+from leeward_reproduce.rows import Reason, Row, change_row, row_key
 
 _BUCKETS = round(1 / BUCKET)
 
@@ -27,16 +27,16 @@ def _buckets(utilization: Floats) -> Ints:
 class Pools:
     """Latencies of queries over TCP by the bucket of the busier direction of their rack's link."""
 
-    def __init__(self, ran: Ran) -> None:
+    def __init__(self, runs: QueryRuns) -> None:
         """Takes the queries of a seed."""
-        busier = _busier(ran)
-        end = ran.queries["t_ms"].to_numpy()
+        busier = _busier(runs)
+        end = runs.queries["t_ms"].to_numpy()
         window = numpy.searchsorted(busier["t_ms"], end)
         inside = window < len(busier["t_ms"])
         self._bucket = numpy.full(len(end), -1)
         self._bucket[inside] = _buckets(busier["utilization"][window[inside]])
-        self._names = numpy.array(ran.queries["operation"].to_pylist())
-        self._latency = ran.queries["latency_s"].to_numpy()
+        self._names = numpy.array(runs.queries["operation"].to_pylist())
+        self._latency = runs.queries["latency_s"].to_numpy()
 
     def draw(self, name: str, loads: Floats, random: numpy.random.Generator) -> Floats:
         """Draws a latency for each load, from the bucket of the load or the nearest one with queries."""
@@ -52,9 +52,9 @@ class Pools:
         return result
 
 
-def _busier(ran: Ran) -> dict[str, Floats]:
+def _busier(runs: QueryRuns) -> dict[str, Floats]:
     """End of each window, and the larger utilization of the two directions of the workers' link in it."""
-    loads = ran.logs.loads
+    loads = runs.logs.loads
     names = numpy.array(loads["link"].to_pylist())
     times = loads["t_ms"].to_numpy()
     ends = numpy.unique(times)
@@ -62,9 +62,9 @@ def _busier(ran: Ran) -> dict[str, Floats]:
     for at, link in enumerate(("r0:uplink", "r0:downlink")):
         rows = names == link
         numpy.add.at(carried[at], numpy.searchsorted(ends, times[rows]), loads["bytes"].to_numpy()[rows])
-    (capacity,) = {one["link"] for one in ran.logs.cluster["racks"][:1]}
+    (capacity,) = {one["link"] for one in runs.logs.cluster["racks"][:1]}
     bps = float(capacity.removesuffix("bps"))
-    return {"t_ms": ends, "utilization": 8 * carried.max(axis=0) / ran.logs.interval_s / bps}
+    return {"t_ms": ends, "utilization": 8 * carried.max(axis=0) / runs.logs.interval_s / bps}
 
 
 def query_rows(results: Results) -> list[Row]:
@@ -85,10 +85,13 @@ def query_rows(results: Results) -> list[Row]:
         value = paper.QUERY_GAINS.get(one.name)
         label = f"p95 of queries: change, borg to utp, {one.name}"
         note = "the paper: not significant" if value == 0 else one.note
-        result.append(measured_row("19", f"{label}{WORDS}", "%", changes[one.name, ""], value, note))
+        same_tasks = f"{label}, same tasks{OVER_TCP}"
+        reason = Reason(
+            "the two windows have other tasks, with other loads", variant=row_key("19", same_tasks)
+        )
+        result.append(change_row("19", f"{label}{OVER_TCP}", changes[one.name, ""], value, note, reason))
         note = "one window, with the same tasks under both; ours"
-        values = changes[one.name, "same"]
-        result.append(measured_row("19", f"{label}, same tasks{WORDS}", "%", values, None, note))
+        result.append(change_row("19", same_tasks, changes[one.name, "same"], None, note))
     return result
 
 

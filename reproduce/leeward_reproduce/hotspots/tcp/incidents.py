@@ -15,10 +15,10 @@ from leeward import operations
 from leeward_reproduce.figures import Experiment, Results
 from leeward_reproduce.hotspots import paper
 from leeward_reproduce.hotspots.rack_storage import CHUNK
+from leeward_reproduce.hotspots.reasons import OVER_TCP
 from leeward_reproduce.hotspots.tcp import rack
-from leeward_reproduce.hotspots.tcp.latency import WORDS
 from leeward_reproduce.hotspots.tcp.load import mean_bytes, think_s
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Paper, Reason, Row, measured_row, row_key
 
 LINK_BPS = 20e9
 HOSTS = 10
@@ -40,6 +40,10 @@ RACKS_LEFT = 4
 SENDERS, INCAST_S, DEGRADED_AFTER = 200, (10.0, 30.0), "1s"
 INCAST_END_S = 70
 HOT_LOAD = 0.8
+SERVICE_DISKS, INCAST_DISKS = 16, 4
+"""Disks of a server, which share its rates."""
+SERVER_S = 0.002
+"""Approximate time of a chunk in its server, besides the disk, and on an idle network."""
 BLOCK = 8 << 20
 
 Outcome = Mapping[str, float]
@@ -93,13 +97,14 @@ def _herding(seed: int, packed: bool) -> tuple[float, float]:
     bits = 8 * mean_bytes(CHUNK)
     others, service = USUAL_LOAD * (1 - INTENSIVE), USUAL_LOAD * INTENSIVE
     think_others = think_s(others, SLOTS, bits, LINK_BPS, rack.NIC_BPS)
-    # Alone, a service's read also takes the disk's time; workers think for the rest of their cycle.
+    # Alone, a service's read also takes the times of the disk and of the server; workers think for the rest.
     cycle = SLOTS * bits / (service * LINK_BPS)
+    alone = rack.read_s(SERVICE_DISKS, mean_bytes(CHUNK)) + SERVER_S
     size = [f"{one}B" for one in CHUNK]
     run = operations.simulate(
         {
             "cluster": _racks(LINK_BPS),
-            "media": [one | {"parallel": 16} if one["name"] == "hdd" else one for one in rack.MEDIA],
+            "media": rack.media_with(SERVICE_DISKS),
             "operations": [
                 {"name": "read", "kind": "read", "medium": "hdd", "size": size, "servers": "r1"},
                 {"name": "other", "kind": "read", "medium": "none", "size": size, "servers": "r1"},
@@ -109,7 +114,7 @@ def _herding(seed: int, packed: bool) -> tuple[float, float]:
                     "name": "service",
                     "concurrent": SLOTS * (RACKS_LEFT if packed else 1),
                     "hosts": "r0",
-                    "steps": [rack.thinking(max(cycle - 0.011, 1e-4)), {"operation": "read"}],
+                    "steps": [rack.thinking(max(cycle - alone, 1e-4)), {"operation": "read"}],
                 },
                 {
                     "name": "others",
@@ -154,7 +159,7 @@ def _incast(seed: int, degraded: bool) -> tuple[float, float]:
                     {"name": "clients", "kind": "compute", "link": "10Gbps"},
                 ],
             },
-            "media": [one | {"parallel": 4} if one["name"] == "hdd" else one for one in rack.MEDIA],
+            "media": rack.media_with(INCAST_DISKS),
             "chunks": {"policy": "uniform", "stripes": 500, "coding": "6+3", "size": f"{BLOCK}B"},
             "operations": [
                 read,
@@ -246,35 +251,65 @@ TCP_INCIDENTS = Experiment("incidents over TCP", _run)
 """The four incidents."""
 
 
+def halved_label(load: float, crowded: bool) -> str:
+    """Label of the row of halved uplinks.
+
+    Args:
+        load: Utilization before.
+        crowded: True for tasks that accumulate.
+    """
+    tasks = "tasks up to the processors" if crowded else "as many tasks"
+    words = f"uplinks halved at {load:.0%} utilization: time of batch tasks, over whole uplinks"
+    return f"{words}, {tasks}{OVER_TCP}"
+
+
+CONSTRAINT = f"constraint: time of HDD reads of the service, over no constraint{OVER_TCP}"
+"""Label of the row of the constraint."""
+_UNKNOWN_LOAD = "the paper does not state the load of these racks"
+_DISKS = Reason("the paper states neither the load of the service nor its disks, which are most of a read")
+_LEFT = Reason("four fifths of the uplink are in use, by workers that wait: the paper states no load")
+
+
+def _halved_reason(load: float, crowded: bool) -> Reason:
+    """Reason of a row of halved uplinks, with the row that tests it."""
+    if not crowded:
+        free = f"as many tasks as before: {1 - IN_USE:.0%} of the processors were free, and tasks accumulate"
+        return Reason(free, variant=row_key("incidents", halved_label(load, True)))
+    if load == LOADS[-1]:
+        return Reason(_UNKNOWN_LOAD)
+    return Reason(_UNKNOWN_LOAD, variant=row_key("incidents", halved_label(LOADS[-1], True)))
+
+
 def rows(results: Results) -> list[Row]:
     """Incidents in the order of the paper."""
     outcome, result = results.outcomes[TCP_INCIDENTS], []
 
-    def row(key: str, label: str, unit: str, value: float | None, note: str, factor: float = 1.0) -> None:
+    def row(
+        key: str,
+        label: str,
+        unit: str,
+        value: Paper,
+        note: str,
+        reason: Reason | None = None,
+        factor: float = 1.0,
+    ) -> None:
         values = [factor * one[key] for one in outcome if numpy.isfinite(one.get(key, numpy.nan))]
-        result.append(measured_row("incidents", f"{label}{WORDS}", unit, values, value, note))
+        result.append(measured_row("incidents", label, unit, values, value, note, reason))
 
     for load in LOADS:
-        words = f"uplinks halved at {load:.0%} utilization: time of batch tasks, over whole uplinks"
-        row(f"halved {load:g}", f"{words}, as many tasks", "x", None, "the paper: 2 to 3 times")
-        note = "the paper: 2 to 3 times; 30 % of processors were free, and tasks accumulate"
-        value = paper.CAPACITY_STRETCH[0] if load == LOADS[-1] else None
-        row(f"crowded {load:g}", f"{words}, tasks up to the processors", "x", value, note)
-    note = "the paper: read latency; disks are most of it"
-    row(
-        "herding",
-        "constraint: time of HDD reads of the service, over no constraint",
-        "x",
-        paper.CONSTRAINT_LATENCY,
-        note,
-    )
-    row("spread load", "constraint: utilization of its racks without the constraint", "%", None, "", 100)
-    row("packed load", "constraint: utilization of its racks with it", "%", None, "", 100)
+        for crowded, key in ((False, f"halved {load:g}"), (True, f"crowded {load:g}")):
+            note = f"{1 - IN_USE:.0%} of processors were free" if crowded else ""
+            reason = _halved_reason(load, crowded)
+            row(key, halved_label(load, crowded), "x", paper.CAPACITY_STRETCH, note, reason)
+    row("herding", CONSTRAINT, "x", paper.CONSTRAINT_LATENCY, "the paper: read latency", _DISKS)
+    label = f"constraint: utilization of its racks {{}}{OVER_TCP}"
+    row("spread load", label.format("without the constraint"), "%", None, "", factor=100)
+    row("packed load", label.format("with it"), "%", None, "", factor=100)
     for key, words in (("waits", "clients wait"), ("degraded", "clients degrade reads after 1 s")):
-        label = f"an incast of 20 s, {words}"
+        label = f"an incast of 20 s, {words}: {{}}{OVER_TCP}"
         note = "the paper: significantly worse, without numbers" if key == "degraded" else ""
-        row(f"incast {key}", f"{label}: mean read time from then on", "s", None, note)
-        row(f"hot {key}", f"{label}: downlink hot for", "s", None, "")
-    label = "hot storage ToR: time to read what is to be copied, over that before"
-    row("replication", label, "x", paper.REPLICATION_LATENCY, "others use 80 % of the uplink")
+        row(f"incast {key}", label.format("mean read time from then on"), "s", None, note)
+        row(f"hot {key}", label.format("downlink hot for"), "s", None, "")
+    label = f"hot storage ToR: time to read what is to be copied, over that before{OVER_TCP}"
+    row("replication", label, "x", paper.REPLICATION_LATENCY, "others use 80 % of the uplink", _LEFT)
     return result

@@ -91,7 +91,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Ran:
+class QueryRuns:
     """Queries of all levels.
 
     Attributes:
@@ -200,7 +200,7 @@ def calibrate(seed: int) -> dict[str, list[float]]:
     }
 
 
-def _run(seed: int, short: bool) -> Ran:
+def _run(seed: int, short: bool) -> QueryRuns:
     computes = calibrate(seed)
     levels = rack.SHORT_LEVELS if short else rack.LEVELS
     runs = [operations.simulate(scenario(seed, level, computes)) for level in levels]
@@ -217,37 +217,37 @@ def _run(seed: int, short: bool) -> Ran:
             total[names == one.name] = sum(storage[one.name])
         parts.append(rows.append_column("storage_s", pyarrow.array(total)))
     computed = {name: sum(stages) for name, stages in computes.items()}
-    return Ran(logs, pyarrow.concat_tables(parts), computed)
+    return QueryRuns(logs, pyarrow.concat_tables(parts), computed)
 
 
 TCP_QUERIES = Experiment("queries over TCP", _run)
 """Queries of a compute rack at twenty utilizations."""
 
 
-def query_tables(ran: Ran) -> impact_figures.Tables:
+def query_tables(runs: QueryRuns) -> impact_figures.Tables:
     """Inflation of each query: table 1 and figure 12a."""
-    return rack.inflation(ran.logs, ran.queries, impact_figures.TEMPLATES["12a"].by, least=LEAST)
+    return rack.inflation(runs.logs, runs.queries, impact_figures.TEMPLATES["12a"].by, least=LEAST)
 
 
-def ratio_tables(ran: Ran, ratios: Sequence[float]) -> impact_figures.Tables:
+def ratio_tables(runs: QueryRuns, ratios: Sequence[float]) -> impact_figures.Tables:
     """Inflation of each query by its compute ratio: figure 12b.
 
     A stage ends with its slowest worker, and all its workers compute equally long. So a query of another
     ratio takes the same time of storage, and the time of computation of that ratio.
     """
     parts = []
-    names = numpy.array(ran.queries["operation"].to_pylist())
-    storage = ran.queries["storage_s"].to_numpy()
-    own = numpy.array([ran.computed[name] / odds(_RATIOS[name]) for name in names])
+    names = numpy.array(runs.queries["operation"].to_pylist())
+    storage = runs.queries["storage_s"].to_numpy()
+    own = numpy.array([runs.computed[name] / odds(_RATIOS[name]) for name in names])
     for ratio in ratios:
-        rows = ran.queries.set_column(
-            ran.queries.column_names.index("latency_s"),
+        rows = runs.queries.set_column(
+            runs.queries.column_names.index("latency_s"),
             "latency_s",
             pyarrow.array(storage + own * odds(ratio)),
         )
         parts.append(rows.append_column("compute_ratio", pyarrow.array(numpy.full(len(rows), ratio))))
     rows = pyarrow.concat_tables(parts)
-    return rack.inflation(ran.logs, rows, impact_figures.TEMPLATES["12b"].by, least=LEAST)
+    return rack.inflation(runs.logs, rows, impact_figures.TEMPLATES["12b"].by, least=LEAST)
 
 
 def odds(ratio: float) -> float:
@@ -255,20 +255,20 @@ def odds(ratio: float) -> float:
     return ratio / (1 - ratio)
 
 
-def aggregation_tables(ran: Ran) -> impact_figures.Tables:
+def aggregation_tables(runs: QueryRuns) -> impact_figures.Tables:
     """Inflation of an aggregation and of its parts: figure 11."""
     columns = ["t_ms", "latency_s", "operation", "links"]
-    rows = ran.logs.operations
+    rows = runs.logs.operations
     # Both links of the rack are the workers'; those of the servers are idle.
     reads = compute.is_in(rows["operation"], pyarrow.array(["chunk-read", "shuffle-read"]))
     links = compute.if_else(reads, "r0:downlink", "r0:uplink")
     parts = rows.set_column(rows.column_names.index("links"), "links", links).select(columns)
-    query = ran.queries.filter(compute.equal(ran.queries["operation"], "aggregation")).select(columns)
+    query = runs.queries.filter(compute.equal(runs.queries["operation"], "aggregation")).select(columns)
     both = pyarrow.concat_tables([parts, query])
-    return rack.inflation(ran.logs, both, impact_figures.TEMPLATES["11"].by, least=LEAST)
+    return rack.inflation(runs.logs, both, impact_figures.TEMPLATES["11"].by, least=LEAST)
 
 
-def concatenate(parts: Sequence[Ran]) -> Ran:
+def concatenate(parts: Sequence[QueryRuns]) -> QueryRuns:
     """Queries of several seeds as those of one."""
     rows, before = [], 0.0
     for part in parts:
@@ -277,4 +277,4 @@ def concatenate(parts: Sequence[Ran]) -> Ran:
     computed = {
         name: float(numpy.mean([part.computed[name] for part in parts])) for name in parts[0].computed
     }
-    return Ran(rack.concatenate([part.logs for part in parts]), pyarrow.concat_tables(rows), computed)
+    return QueryRuns(rack.concatenate([part.logs for part in parts]), pyarrow.concat_tables(rows), computed)

@@ -5,10 +5,10 @@ SSDs and memory. Clients are in a rack with enough bandwidth. The observed opera
 other workers think and transfer chunks, so that the link has a given utilization in both directions
 (`load`).
 
-*Servers.* Disks of a server read 600 MB/s together, as in `clusters/storage.yaml`, after a seek of 8 ms.
-Writes end in a cache. Servers of files take 0.05 ms for an operation and process 2 Gb/s, so that the
-network is 30 to 40 % of a write at idle links, as in the paper (section 4.3). Servers of memory take 0.05
-ms and process 20 Gb/s. Latencies at loaded links are results.
+*Servers.* Disks of a server are one device, which reads 600 MB/s, as in `clusters/storage.yaml`, after a seek
+of 8 ms. Writes end in a cache. Servers of files take 0.05 ms for an operation and process 2 Gb/s, so that the
+network is 30 to 40 % of a write at idle links, as in the paper (section 4.3). Servers of memory take 0.05 ms
+and process 20 Gb/s. Latencies at loaded links are results.
 
 *TCP* is DCTCP with jumbo frames and a smallest timeout of 5 ms. The paper's hosts use Swift, which like
 DCTCP keeps queues short.
@@ -49,25 +49,46 @@ LEAST = 50
 """Least number of latencies of a bucket that is judged."""
 
 FILE_SERVER = {"processing": "50us", "processing_rate": "2Gbps"}
+READ_BPS, WRITE_BPS, SEEK_S = 4.8e9, 4e9, 0.008
+"""Rates of all disks of a server together, and the seek of a disk."""
+
+
+def disks(count: int) -> dict[str, Any]:
+    """The medium `hdd` as a number of disks, which share the rates of all."""
+    rates = {"read": f"{READ_BPS / count:.0f}bps", "write": f"{WRITE_BPS / count:.0f}bps"}
+    access = {"access": f"{1000 * SEEK_S:g}ms", "parallel": count, "cache": "1GB"}
+    return {"name": "hdd"} | rates | access | FILE_SERVER
+
+
 MEDIA: tuple[dict[str, Any], ...] = (
-    {"name": "hdd", "read": "600MB/s", "write": "500MB/s", "access": "8ms", "cache": "1GB"} | FILE_SERVER,
-    {"name": "ssd", "read": "500MB/s", "write": "400MB/s", "access": "80us", "parallel": 8} | FILE_SERVER,
+    disks(1),
+    {"name": "ssd", "read": "500MB/s", "write": "400MB/s", "access": "80us"} | FILE_SERVER,
     {
         "name": "ram",
         "read": "10GB/s",
         "write": "10GB/s",
         "access": "1us",
-        "parallel": 16,
         "processing": "50us",
         "processing_rate": "20Gbps",
     },
     {"name": "none", "read": "1000GB/s", "write": "1000GB/s", "parallel": 1000},
 )
-"""Media of servers; `none` is that of other traffic, whose servers take no time."""
+"""Media of servers; `none` is that of other traffic, whose servers take no time. The others have one access
+at a time, so their rates are those of all accesses together."""
+
+
+def media_with(count: int) -> list[dict[str, Any]]:
+    """All media, with a number of disks instead of one."""
+    return [disks(count), *MEDIA[1:]]
+
+
+def read_s(count: int, size: float) -> float:
+    """Time of a read of so many bytes from one of `count` disks, on idle disks."""
+    return SEEK_S + 8 * size / (READ_BPS / count)
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedOperation:
     """A kind of operations that is observed."""
 
     name: str
@@ -78,15 +99,15 @@ class Observed:
     """Operations per second."""
 
 
-OBSERVED = (
-    Observed("file-read hdd", "read", CHUNK, 5),
-    Observed("file-read hdd small", "read", SMALL, 5),
-    Observed("file-read hdd large", "read", LARGE, 2),
-    Observed("file-read ssd", "read", CHUNK, 5),
-    Observed("file-read ram", "read", CHUNK, 5),
-    Observed("file-write hdd", "write", CHUNK, 5),
-    Observed("file-write hdd small", "write", SMALL, 5),
-    Observed("file-write hdd large", "write", LARGE, 2),
+OBSERVED_OPERATIONS = (
+    ObservedOperation("file-read hdd", "read", CHUNK, 5),
+    ObservedOperation("file-read hdd small", "read", SMALL, 5),
+    ObservedOperation("file-read hdd large", "read", LARGE, 2),
+    ObservedOperation("file-read ssd", "read", CHUNK, 5),
+    ObservedOperation("file-read ram", "read", CHUNK, 5),
+    ObservedOperation("file-write hdd", "write", CHUNK, 5),
+    ObservedOperation("file-write hdd small", "write", SMALL, 5),
+    ObservedOperation("file-write hdd large", "write", LARGE, 2),
 )
 """The operations of the request simulator."""
 CLASSES = ("PC", "NC")
@@ -95,7 +116,7 @@ MIXES = (0.2, 0.5, 0.8)
 """Shares of PC in the traffic of a rack: one weighted-effective utilization has racks of all three."""
 CLASS_LEVELS = tuple(0.05 + 0.1 * at for at in range(10))
 BY_SIZE = tuple(
-    Observed(f"{operation} hdd{size}", kind, sizes, rate)
+    ObservedOperation(f"{operation} hdd{size}", kind, sizes, rate)
     for operation, kind in (("file-read", "read"), ("file-write", "write"))
     for size, sizes, rate in (("", CHUNK, 5.0), (" small", SMALL, 5.0), (" large", LARGE, 2.0))
 )
@@ -129,7 +150,7 @@ def cluster(link_bps: float = LINK_BPS, servers: int = SERVERS) -> dict[str, Any
 def scenario(
     seed: int,
     level: float,
-    observed: Sequence[Observed],
+    observed: Sequence[ObservedOperation],
     *,
     intervals: int = INTERVALS,
     mix: float | None = None,
@@ -146,7 +167,7 @@ def scenario(
         arrivals: True if other transfers arrive at random and do not wait for each other.
     """
     groups: Sequence[str | None] = (None,) if mix is None else CLASSES
-    shares = {None: 1.0} if mix is None else {"PC": mix, "NC": 1 - mix}
+    shares: dict[str | None, float] = {None: 1.0} if mix is None else {"PC": mix, "NC": 1 - mix}
     kinds, jobs = [], []
     for one in observed:
         for group in groups:
@@ -201,7 +222,7 @@ def thinking(mean_s: float) -> dict[str, Any]:
 
 def observe(
     seed: int,
-    observed: Sequence[Observed],
+    observed: Sequence[ObservedOperation],
     levels: Sequence[float],
     *,
     intervals: int = INTERVALS,
@@ -333,7 +354,7 @@ def inflation(
     return impact_figures.Tables(tables.buckets(result), tables.tolerance(result))
 
 
-def named(logs: Logs) -> pyarrow.Table:
+def with_names(logs: Logs) -> pyarrow.Table:
     """Observed operations with the fields of their names: operation, medium, and the server's link alone.
 
     As in the paper (section 4.3), the link of a read is the uplink of the rack with the file, and that of a
@@ -358,7 +379,7 @@ def named(logs: Logs) -> pyarrow.Table:
 def _rack(seed: int, short: bool, *, arrivals: bool = False) -> Logs:
     return observe(
         seed,
-        OBSERVED,
+        OBSERVED_OPERATIONS,
         SHORT_LEVELS if short else LEVELS,
         intervals=1 if short or arrivals else INTERVALS,
         arrivals=arrivals,
