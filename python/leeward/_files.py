@@ -103,6 +103,31 @@ def is_temporary(name: str, outputs: Iterable[str]) -> bool:
     )
 
 
+def give_to_caller(path: Path) -> None:
+    """Under sudo, gives an output with everything in it to the user who called sudo.
+
+    It stays root's in a folder of another user, such as `/etc/leeward`: the caller could otherwise change
+    files that services of root read.
+    """
+    try:
+        user, group = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+    except (KeyError, ValueError):
+        return
+    if os.geteuid() != 0 or path.parent.stat().st_uid != user:
+        return
+    for one in (path, *(path.rglob("*") if path.is_dir() else ())):
+        os.chown(one, user, group, follow_symlinks=False)
+
+
+def make_folder(path: Path) -> list[Path]:
+    """Creates a folder with its parents, for the user who called sudo, and returns the missing ones."""
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for one in reversed(missing):
+        give_to_caller(one)
+    return missing
+
+
 def _check_writable(folder: Path, flag: str) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError.about(flag, f"`{folder}`: no permission to write to this folder")
@@ -126,6 +151,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         with _errors_about(temporary, path):
             yield temporary
+            give_to_caller(temporary)
             os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -141,13 +167,14 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         OSError: The folder cannot be written; the error names `path`.
     """
     path = Path(path).resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     before = path.with_name(f".{path.name}.{os.getpid()}.before")
     try:
         with _errors_about(temporary, path):
             temporary.mkdir()
             yield temporary
+            give_to_caller(temporary)
             if path.exists():
                 # The new folder gets the permissions of the old one.
                 shutil.copymode(path, temporary)
@@ -166,8 +193,7 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextmanager
 def ensure_folder(path: Path) -> Iterator[None]:
     """Creates a folder and its missing parents for the block; then removes created folders that are empty."""
-    missing = [one for one in (path, *path.parents) if not one.exists()]
-    path.mkdir(parents=True, exist_ok=True)
+    missing = make_folder(path)
     try:
         yield
     finally:

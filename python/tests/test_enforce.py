@@ -9,11 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.enforce import net
 from support.labs import ADDRESSES, DEVICE, two_hosts
 from support.parts import require
 
@@ -69,6 +71,11 @@ def test_a_packed_file_and_its_json_have_the_same_programs(run: Run, tmp_path: P
         (("--workloads", "p.json", "--host", "h1", *TARGET), 2, "error: p.json: host: `h0`: these are not"),
         (("--workloads", "p.json", "--host", "h0", *TARGET), 1, "error: nosuch0: mail is not enforced: "),
         (("--workloads", "p.json", "--host", "h0", "--interface", "a/b"), 2, "error: --interface: `a/b`"),
+        (
+            ("--workloads", "p.json", "--host", "h0", "--interface", "nosuch0", "--dry-run"),
+            1,
+            "error: nosuch0: no such interface",
+        ),
     ],
 )
 def test_errors_name_what_is_wrong(
@@ -79,6 +86,27 @@ def test_errors_name_what_is_wrong(
     result = run("enforce", "net", *arguments)
     assert result.returncode == code
     assert expected in result.stderr
+
+
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_a_closed_terminal_stops_an_enforcer_unless_it_runs_under_nohup(
+    monkeypatch: pytest.MonkeyPatch, is_ignored: bool
+) -> None:
+    handlers: list[Any] = []
+
+    def enforce_net(arguments: str, tell: Callable[[str], None]) -> None:
+        handlers.extend(signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGHUP))
+
+    monkeypatch.setattr(net, "_native", SimpleNamespace(enforce_net=enforce_net))
+    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+        net.net(workloads="p.json")
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    interrupt = signal.default_int_handler
+    assert handlers == [interrupt, signal.SIG_IGN if is_ignored else interrupt]
 
 
 def inside(namespace: str, *command: str) -> list[str]:
@@ -98,7 +126,7 @@ def status(command: list[str], folder: Path, *options: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_enforcer_leaves_the_interface_as_it_was(tmp_path: Path, end: signal.Signals) -> None:
     require("nft", package="nftables")
     with two_hosts() as (namespace, _):

@@ -158,8 +158,11 @@ def net(
     def print_line(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    # Without a handler of Python, SIGTERM would end the process before the undo.
+    # Without a handler of Python, these signals would end the process before the undo. The second one comes
+    # when the terminal is closed, unless the command runs under nohup.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     arguments = {
         "workloads": workloads,
         "controllers": controller or [],
