@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from leeward import _files
+from leeward.cli.device_output import KeptText
 
 GROUP = 4321
 
@@ -39,6 +40,9 @@ def test_outputs_under_sudo_belong_to_the_caller(chowned: dict[str, tuple[int, i
     chowned.clear()
     with _files.ensure_folder(tmp_path / "cache" / "deep"):
         assert chowned == dict.fromkeys(("cache", "deep"), owner)
+    chowned.clear()
+    KeptText(tmp_path / "fio.log").add("a line")
+    assert chowned == {"fio.log": owner}
 
 
 def test_outputs_in_folders_of_others_and_without_sudo_keep_their_owner(

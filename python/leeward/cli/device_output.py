@@ -22,9 +22,12 @@ class KeptText:
 
     def add(self, text: str) -> None:
         """Adds a text that is not blank."""
+        from leeward._files import give_to_caller
+
         if text.strip():
             self._texts.append(text)
             self._path.write_text("".join(self._texts), encoding="utf-8")
+            give_to_caller(self._path)
 
 
 def check_outputs(out: Path, *suffixes: str) -> list[Path]:
