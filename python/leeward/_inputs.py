@@ -1,7 +1,7 @@
 """Inputs as programs have them: mappings, tables and arrays of any library, and graphs; beside paths."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import isfinite
 from os import PathLike, fspath
 from typing import Any, Protocol, runtime_checkable
@@ -13,8 +13,14 @@ Links = str | PathLike[str] | Mapping[str, float | None] | Table
 """Numbers of links: the path of a file, a number for each name, or a table."""
 Document = str | PathLike[str] | Mapping[str, Any]
 """A document: the path of its file, or a mapping with its fields."""
-SIZES = ("bytes", "memory")
+SIZES = ("block", "bytes", "bytes_per_writer", "memory", "size", "total")
 """Fields of documents that are sizes: a number is one of bytes."""
+CLUSTER_SIZES = (*SIZES, "capacity")
+"""Likewise of clusters, where only devices have a capacity."""
+OPERATIONS_SIZES = (*SIZES, "buffer", "cache", "host_limit", "mark_at")
+"""Likewise of scenarios of operations."""
+_IN_MEMORY = "(in memory)"
+"""The cluster in the text of a scenario whose cluster is no path."""
 
 
 @runtime_checkable
@@ -114,17 +120,21 @@ def app_document(app: App | None) -> Document | None:
     return {"tasks": tasks, "transfers": transfers}
 
 
-def json_text(mapping: Mapping[str, Any]) -> str:
+def json_text(mapping: Mapping[str, Any], sizes: Collection[str] = SIZES) -> str:
     """JSON text of a document in a mapping.
 
     Values may be tables (lists of rows, without empty cells), arrays and numbers of other libraries, and
-    paths. Numbers of the fields `bytes` and `memory` are bytes.
+    paths.
+
+    Args:
+        mapping: The document.
+        sizes: Fields whose numbers are bytes.
 
     Raises:
         InputError: A value has no form in JSON.
     """
     try:
-        return json.dumps(_plain(mapping), allow_nan=False)
+        return json.dumps(_plain(mapping, sizes), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError.about("<mapping>", str(error)) from None
 
@@ -139,10 +149,10 @@ def cluster_text(mapping: Mapping[str, Any]) -> str:
     """
     hosts = mapping.get("hosts")
     if not is_table(hosts) or hasattr(hosts, "tolist"):
-        return json_text(mapping)
-    rows = _plain(hosts)
+        return json_text(mapping, CLUSTER_SIZES)
+    rows = _plain(hosts, CLUSTER_SIZES)
     if not any("rack" in row for row in rows):
-        return json_text(mapping)
+        return json_text(mapping, CLUSTER_SIZES)
     racks: dict[str, dict[str, Any]] = {}
     for at, row in enumerate(rows):
         name = row.pop("host", None) or row.pop("name", None)
@@ -156,25 +166,27 @@ def cluster_text(mapping: Mapping[str, Any]) -> str:
     pods = dict.fromkeys(rack["pod"] for rack in racks.values() if "pod" in rack)
     if pods and "pods" not in fields:
         fields["pods"] = [{"name": pod} for pod in pods]
-    return json_text(fields | {"racks": list(racks.values())})
+    return json_text(fields | {"racks": list(racks.values())}, CLUSTER_SIZES)
 
 
-def _plain(value: Any, field: str = "") -> Any:
+def _plain(value: Any, sizes: Collection[str], field: str = "") -> Any:
     """A value of mappings, lists, texts and numbers only."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(each, str(key)) for key, each in value.items()}
+        return {str(key): _plain(each, sizes, str(key)) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        # A range of sizes is a list of two.
+        return [_plain(each, sizes, field) for each in value]
     # Arrays and numbers of NumPy, and columns of tables, make lists of themselves.
     convert = getattr(value, "tolist", None) or getattr(value, "to_list", None)
     if is_table(value) and convert is None:
         return [
-            {key: _plain(cell, key) for key, cell in row.items() if cell is not None} for row in _rows(value)
+            {key: _plain(cell, sizes, key) for key, cell in row.items() if cell is not None}
+            for row in _rows(value)
         ]
-    if field in SIZES and (text := _bytes(value)) is not None:
+    if field in sizes and (text := _bytes(value)) is not None:
         return text
     if callable(convert):
-        return _plain(convert(), field)
+        return _plain(convert(), sizes, field)
     return fspath(value) if isinstance(value, PathLike) else value
 
 
@@ -199,6 +211,28 @@ def _bytes(value: Any) -> str | None:
         return None
 
 
+def operations_text(mapping: Mapping[str, Any]) -> tuple[str, Any]:
+    """JSON text of a scenario of operations in a mapping, and its cluster.
+
+    The cluster is a source of `Cluster`, or None if the mapping has the path of its file.
+
+    Raises:
+        InputError: A value has no form in JSON.
+    """
+    fields, cluster = without_cluster(mapping)
+    return json_text(fields, OPERATIONS_SIZES), cluster
+
+
+def without_cluster(mapping: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Fields of a scenario, and the source of its cluster unless that is a path."""
+    fields = dict(mapping)
+    cluster = fields.get("cluster")
+    is_path = isinstance(cluster, PathLike) or (isinstance(cluster, str) and "\n" not in cluster)
+    if cluster is None or is_path:
+        return fields, None
+    return fields | {"cluster": _IN_MEMORY}, cluster
+
+
 def scenario_text(mapping: Mapping[str, Any]) -> tuple[str, Any, dict[str, Any]]:
     """JSON text of a scenario in a mapping, its cluster, and its tables by name.
 
@@ -208,12 +242,7 @@ def scenario_text(mapping: Mapping[str, Any]) -> tuple[str, Any, dict[str, Any]]
     Raises:
         InputError: A value has no form in JSON.
     """
-    fields = dict(mapping)
-    cluster = fields.get("cluster")
-    if cluster is None or isinstance(cluster, PathLike) or (isinstance(cluster, str) and "\n" not in cluster):
-        cluster = None
-    else:
-        fields["cluster"] = "(in memory)"
+    fields, cluster = without_cluster(mapping)
     tables: dict[str, Any] = {}
     if isinstance(fields.get("workloads"), list | tuple):
         fields["workloads"] = [_workload(one, tables) for one in fields["workloads"]]

@@ -1121,8 +1121,13 @@ class OperationsScenario:
         """Reads and checks a scenario file."""
 
     @staticmethod
-    def from_text(text: str, base: str | PathLike[str], name: str = "<text>") -> OperationsScenario:
-        """Reads a scenario from text; the file of its cluster is looked up from the folder `base`."""
+    def from_text(
+        text: str, base: str | PathLike[str], name: str = "<text>", cluster: Cluster | None = None
+    ) -> OperationsScenario:
+        """Reads a scenario from text; the file of its cluster is looked up from the folder `base`.
+
+        `cluster` takes the place of the cluster of the text.
+        """
 
     @property
     def name(self) -> str:
@@ -1164,7 +1169,7 @@ class OperationsRun:
         """Length of a window of telemetry, in seconds."""
 
     def totals(self) -> dict[str, Any]:
-        """Numbers of packets, segments, timeouts and unfinished operations of the whole run."""
+        """Numbers of packets, segments and timeouts of the whole run, and of recorded operations and jobs."""
 
     def operations(self) -> pyarrow.Table:
         """Operations, in the order of their end."""

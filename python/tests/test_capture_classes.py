@@ -52,7 +52,7 @@ def three_minutes(tmp_path: Path) -> Path:
     return path
 
 
-CLASSES = {"PC": "ef", "NC": ["af41", 36], "BE": "*"}
+CLASSES: dict[str, str | int | Sequence[str | int]] = {"PC": "ef", "NC": ["af41", 36], "BE": "*"}
 BY_CLASS = ("--by", "class", "--cluster", "c.yaml", "--addresses", "hosts", "--interval", "30s")
 NAMED = ("--classes", "PC=ef,NC=af41+36,BE=*")
 
@@ -129,8 +129,8 @@ def test_the_files_of_classes_are_telemetry_for_effective_utilizations(
     assert effective.returncode == 0, effective.stderr
     document = json.loads(effective.stdout)
     low = {curve["split"]["class"]: curve["buckets"][0]["from"] for curve in document["curves"]}
-    # PC sends 4 kbit/s, 8 % of the link, and BE at first 2.7 kbit/s, 5.3 %. Then the effective utilization of BE
-    # is 8 x 8 % + 5.3 %, and that of PC 8 % + 5.3 % / 8.
+    # PC sends 4 kbit/s, 8 % of the link, and BE at first 2.7 kbit/s, 5.3 %. Then the effective utilization of
+    # BE is 8 x 8 % + 5.3 %, and that of PC 8 % + 5.3 % / 8.
     assert low["PC"] == pytest.approx(0.05)
     assert low["BE"] == pytest.approx(0.65)
 

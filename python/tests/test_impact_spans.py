@@ -75,7 +75,14 @@ def otlp(host: str, *spans: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def span(
-    name: str, end_ns: int, took_ns: int, number: int = 1, *, parent: int = 0, kind: int = 3, **values: Any
+    name: str,
+    end_ns: int,
+    took_ns: int,
+    number: int = 1,
+    *,
+    parent: int = 0,
+    kind: int = 3,
+    values: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     found = {
         "traceId": f"{number:032x}",
@@ -84,7 +91,7 @@ def span(
         "kind": kind,
         "startTimeUnixNano": str(end_ns - took_ns),
         "endTimeUnixNano": str(end_ns),
-        "attributes": attributes(values),
+        "attributes": attributes(values or {}),
     }
     return found | ({"parentSpanId": f"{parent + 3:016x}"} if parent else {})
 
@@ -107,7 +114,7 @@ def test_spans_give_the_curves_of_the_same_latencies_in_a_table(tmp_path: Path) 
         client, server = ends if row["operation"] == "file-write" else ends[::-1]
         values = {"leeward.medium": row["medium"]}
         name = {"file-read": "GET", "file-write": "file-write"}[row["operation"]]
-        clients.append(otlp(f"{client}.example.org", span(name, end, took, number, **values)))
+        clients.append(otlp(f"{client}.example.org", span(name, end, took, number, values=values)))
         # The server's clock is an hour ahead.
         below = span(name, end + 3600 * 10**9, took - network, number, parent=number, kind=2)
         servers.append(otlp(server.upper(), below))
@@ -126,13 +133,13 @@ def test_spans_give_the_curves_of_the_same_latencies_in_a_table(tmp_path: Path) 
 
 
 def test_each_span_is_a_latency_or_counted(tmp_path: Path) -> None:
-    good = span("file-read", ns(20), 10**7, 1, **{"server.address": "r0h0:9000", "leeward.class": "PC"})
+    good = span("file-read", ns(20), 10**7, 1, values={"server.address": "r0h0:9000", "leeward.class": "PC"})
     failed = span("file-read", ns(20), 10**7, 2) | {"status": {"code": "STATUS_CODE_ERROR"}}
     other = span("heartbeat", ns(20), 10**7, 3, kind=1)
     unknown = span("file-read", ns(20), 10**7, 4)
-    backwards = span("file-read", ns(20), -5, 5, **{"server.address": "r0h0"})
+    backwards = span("file-read", ns(20), -5, 5, values={"server.address": "r0h0"})
     no_end = good | {"endTimeUnixNano": None, "spanId": "1"}
-    stated = span("x", ns(50), 10**7, 6, **{"leeward.operation": "backup", "leeward.links": "r0:uplink"})
+    stated = span("x", ns(50), 10**7, 6, values={"leeward.operation": "backup", "leeward.links": "r0:uplink"})
     path = write(tmp_path / "s.jsonl", otlp("r1h0", good, failed, other, unknown, backwards, no_end, stated))
     options = Settings(by=("operation", "class"), least=2, resamples=0)
     result = measure(path, BUSY, options, operations={"backup": "src:uplink"})
@@ -148,7 +155,7 @@ def test_each_span_is_a_latency_or_counted(tmp_path: Path) -> None:
 
 
 def test_a_query_crosses_the_links_of_all_machines_of_its_trace(tmp_path: Path) -> None:
-    query = span("SELECT", ns(20), 10**9, 1, kind=2, **{"leeward.compute_ratio": 0.25})
+    query = span("SELECT", ns(20), 10**9, 1, kind=2, values={"leeward.compute_ratio": 0.25})
     below = [span("scan", ns(19), 10**8, 1, parent=1, kind=1)]
     path = write(tmp_path / "q.jsonl", otlp("r2h0", query), otlp("r1h0", *below))
     levels = {"r1:downlink": [0.4], "r1:uplink": [0.1], "r2:downlink": [0.2], "r2:uplink": [0.7]}
@@ -169,15 +176,16 @@ def jaeger(host: str, *spans: Mapping[str, Any]) -> dict[str, Any]:
 
 def test_spans_of_jaeger_are_read_with_their_tags_and_references(tmp_path: Path) -> None:
     at = START_MS * 1000
-    client = {
+    tags: list[dict[str, Any]] = [
+        {"key": "span.kind", "value": "client"},
+        {"key": "http.request.body.size", "type": "int64", "value": 4096},
+    ]
+    client: dict[str, Any] = {
         "spanID": "a",
         "operationName": "PutBlock",
         "startTime": at + 20_000_000 - 7000,
         "duration": 7000,
-        "tags": [
-            {"key": "span.kind", "value": "client"},
-            {"key": "http.request.body.size", "type": "int64", "value": 4096},
-        ],
+        "tags": tags,
     }
     server = {
         "spanID": "b",
@@ -187,7 +195,7 @@ def test_spans_of_jaeger_are_read_with_their_tags_and_references(tmp_path: Path)
         "duration": 4000,
         "tags": [{"key": "span.kind", "value": "server"}],
     }
-    failed = client | {"spanID": "c", "tags": [*client["tags"], {"key": "error", "value": True}]}
+    failed = client | {"spanID": "c", "tags": [*tags, {"key": "error", "value": True}]}
     path = tmp_path / "j.json"
     documents = [jaeger("r0h0", client, failed)["data"][0], jaeger("r1h1", server)["data"][0]]
     path.write_text(json.dumps({"data": documents}, indent=2))
@@ -195,10 +203,8 @@ def test_spans_of_jaeger_are_read_with_their_tags_and_references(tmp_path: Path)
     result = measure(path, BUSY, options, names={"PutBlock": "file-write"})
     total, network = sorted(result.curves, key=lambda curve: curve.part, reverse=True)
     assert total.split == {"operation": "file-write", "size": "0 to 10kB"}
-    assert (total.buckets[0].low_ppm, total.buckets[0].ns["p95"]) == (
-        300_000,
-        pytest.approx(7e6, rel=0.005),
-    )
+    assert total.buckets[0].low_ppm == 300_000
+    assert total.buckets[0].ns["p95"] == pytest.approx(7e6, rel=0.005)
     assert network.buckets[0].ns["p95"] == pytest.approx(3e6, rel=0.005)
     assert result.discards.counts == {"failed": 1, "server-side": 1}
 
@@ -351,7 +357,7 @@ json_strategy = st.recursive(
 @pytest.mark.hypothesis
 @given(json_strategy)
 def test_no_document_fails_otherwise_than_with_an_input_error(tmp_path_factory: Any, document: Any) -> None:
-    known = span("file-read", ns(20), 10**6, **{"server.address": "r0h0"})
+    known = span("file-read", ns(20), 10**6, values={"server.address": "r0h0"})
     path = write(tmp_path_factory.mktemp("drawn") / "s.jsonl", otlp("r1h0", known), document)
     try:
         result = measure(path, BUSY, FEW)
@@ -362,7 +368,7 @@ def test_no_document_fails_otherwise_than_with_an_input_error(tmp_path_factory: 
 
 
 def test_the_command_takes_spans_and_names_the_option_in_errors(run: Run, tmp_path: Path) -> None:
-    spans = [span("GET", ns(20 + 30 * at), 10**7, at + 1, **{"server.address": "r0"}) for at in range(4)]
+    spans = [span("GET", ns(20 + 30 * at), 10**7, at + 1, values={"server.address": "r0"}) for at in range(4)]
     write(tmp_path / "s.jsonl", otlp("r1", *spans))
     given = (
         *("impact", "--cluster", str(EXAMPLES / "clusters/racks.yaml"), "--latency", "s.jsonl"),

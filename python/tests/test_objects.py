@@ -59,7 +59,8 @@ def test_clusters_with_the_same_network_are_equal() -> None:
     assert cluster.text != same.text
     assert (cluster == same, hash(cluster) == hash(same)) == (True, True)
     assert cluster != leeward.Cluster(CLUSTER | {"nic": "2Gbps"})
-    assert cluster != CLUSTER
+    other: object = CLUSTER
+    assert cluster != other
     assert len({cluster, same}) == 1
 
 
@@ -89,7 +90,8 @@ def test_runs_are_equal_if_all_their_records_are(files: Path) -> None:
 
 def test_a_damaged_pickle_of_a_run_is_an_error(files: Path) -> None:
     (run,) = leeward.simulate(files, "uniform")
-    function, (scenario, *others, record) = run.__reduce__()
+    reduced: Any = run.__reduce__()
+    function, (scenario, *others, record) = reduced
     damaged = record[:-9] + bytes([record[-9] ^ 1]) + record[-8:]
     with pytest.raises(ValueError, match="not a run of this version"):
         function(scenario, *others, damaged)
@@ -132,7 +134,7 @@ def test_a_square_array_is_a_matrix() -> None:
         ({"horizon": 5}, "scenario: horizon"),
         ({"cluster": "nowhere.yaml"}, "scenario: cluster: no such file"),
         ({"cluster": CLUSTER | {"nic": "fast"}}, "<mapping>: nic"),
-        ({"workloads": [{"blocks": {"file": 7}}]}, "scenario: workloads"),
+        ({"workloads": [{"blocks": {"file": [7]}}]}, "scenario: workloads"),
         ({"seed": float("nan")}, "<mapping>: "),
         ({"name": object()}, "<mapping>: "),
     ],
@@ -173,8 +175,13 @@ def test_notebooks_show_objects(files: Path) -> None:
     uniform, sinbad = leeward.simulate(scenario, ["uniform", "sinbad"])
     assert repr(scenario) == "<Scenario listed: 1min of replicas on four>"
     assert re.fullmatch(r"<Run of listed under sinbad, seed 1: \d+ blocks>", repr(sinbad))
-    for one, words in ((scenario.cluster, "12 hosts"), (scenario, "sinbad"), (sinbad, "full block")):
-        html = one._repr_html_()  # type: ignore[attr-defined]
+    shown: list[tuple[Any, str]] = [
+        (scenario.cluster, "12 hosts"),
+        (scenario, "sinbad"),
+        (sinbad, "full block"),
+    ]
+    for one, words in shown:
+        html = one._repr_html_()
         assert words in html
         assert "<script" not in html
     alone, beside = sinbad.plot(), sinbad.plot(uniform)

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+import pyarrow
 import pytest
+import yaml
 from pyarrow import compute, parquet
 from typer.testing import CliRunner
 
-from leeward import cli, operations
+from leeward import Cluster, cli, operations
 from leeward.errors import InputError
 from leeward.impact import Settings, measure
 from leeward.telemetry import Engine, read
@@ -91,10 +93,11 @@ def test_impact_reads_a_run(tmp_path: Path) -> None:
     settings = Settings(interval_ms=2000, least=20, resamples=0)
     result = measure(tmp_path / "latencies.parquet", samples, settings)
     assert result.latencies > 0.9 * result.rows
-    writes = next(
-        curve for curve in result.curves if curve.name.startswith("file-write") and curve.part == "total"
+    # Other workers read, so the uplink of the servers gets busier.
+    reads = next(
+        curve for curve in result.curves if curve.name.startswith("file-read") and curve.part == "network"
     )
-    p95 = [bucket.ns["p95"] for bucket in writes.judged]
+    p95 = [bucket.ns["p95"] for bucket in reads.judged]
     assert p95[-1] > 2 * p95[0]
 
 
@@ -117,10 +120,74 @@ def test_the_examples_are_valid(example: Path) -> None:
 
 
 def test_an_invalid_scenario_is_named() -> None:
-    with pytest.raises(InputError, match="horizon: 0s"):
-        operations.read(SMALL | {"horizon": "0s"})
-    with pytest.raises(InputError, match="expected JSON values"):
-        operations.read(SMALL | {"seed": object()})
+    for change, message in (
+        ({"horizon": "0s"}, "<mapping>: horizon: 0s"),
+        ({"sample": "3s"}, "<mapping>: sample: 3s: expected at most 2s"),
+        ({"seed": object()}, "<mapping>: "),
+        ({"cluster": "nowhere.yaml"}, "<mapping>: cluster: no such file"),
+    ):
+        with pytest.raises(InputError) as caught:
+            operations.read(SMALL | change)
+        assert str(caught.value).startswith(message), str(caught.value)
+        assert caught.value.line is None
+
+
+def test_a_scenario_of_objects_is_that_of_texts() -> None:
+    texts = operations.simulate(SMALL)
+    network = Cluster(SMALL["cluster"])
+    reads, writes = SMALL["operations"]
+    changed = {
+        "cluster": network,
+        "classes": pyarrow.table({"name": ["PC", "NC"], "weight": [8, 4]}),
+        "operations": [reads | {"size": [100_000, numpy.int64(10**6)]}, writes | {"size": 200_000}],
+    }
+    objects = operations.simulate(SMALL | changed)
+    assert objects.operations() == texts.operations()
+    assert objects.cluster == network
+    for source in (
+        EXAMPLES / "cluster.yaml",
+        str(EXAMPLES / "cluster.yaml"),
+        (EXAMPLES / "cluster.yaml").read_text(),
+    ):
+        example = yaml.safe_load((EXAMPLES / "rack.yaml").read_text())
+        assert operations.read(example | {"cluster": source}).cluster == Cluster(EXAMPLES / "cluster.yaml")
+
+
+def test_operations_between_pods_cross_the_links_of_pods() -> None:
+    pods = {
+        "nic": "10Gbps",
+        "pods": [{"name": name, "link": "10Gbps"} for name in "ab"],
+        "racks": [
+            {"name": name, "pod": pod, "hosts": 2, "link": "5Gbps"}
+            for name, pod in (("x", "a"), ("y", "b"), ("z", "b"))
+        ],
+    }
+    changes: dict[str, Any] = {
+        "cluster": pods,
+        "classes": [],
+        "operations": [
+            {"name": "read", "kind": "read", "medium": "hdd", "size": "100KB", "servers": ["x", "z"]},
+        ],
+        "jobs": [{"name": "reads", "rate": 100, "hosts": "y", "steps": [{"operation": "read"}]}],
+    }
+    logs = operations.latencies(operations.simulate(SMALL | changes))
+    assert set(logs["links"].to_pylist()) == {
+        "x:uplink y:downlink a:uplink b:downlink",
+        "z:uplink y:downlink",
+    }
+
+
+def test_operations_and_jobs_that_did_not_end_are_counted() -> None:
+    job = {
+        "name": "reads",
+        "concurrent": 3,
+        "hosts": "r1",
+        "steps": [{"compute": "1s"}, {"operation": "read"}],
+    }
+    background = job | {"name": "others", "record": False}
+    totals = operations.simulate(SMALL | {"jobs": [job, background]}).totals()
+    assert totals["unfinished_jobs"] == 3
+    assert 0 <= totals["unfinished"] <= 3
 
 
 def test_progress_may_stop_a_run() -> None:

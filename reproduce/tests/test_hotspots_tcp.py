@@ -9,6 +9,7 @@ from leeward import operations
 from leeward.operations.logs import START_MS
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots import FIGURES, paper, rack_storage
+from leeward_reproduce.hotspots.latency import matching_rows
 from leeward_reproduce.hotspots.tcp import chunks, gains, incidents, latency, load, queries, rack
 from leeward_reproduce.hotspots.tcp.rack import Logs, ObservedOperation
 from leeward_reproduce.rows import row_key
@@ -76,7 +77,7 @@ def test_operations_are_named_and_slower_at_a_busy_link(logs: Logs) -> None:
 def test_impact_finds_all_operations_in_buckets(logs: Logs) -> None:
     tables = latency.files(logs)
     counted = sum(row["latencies"] for row in tables.buckets.to_pylist() if row["part"] == "total")
-    assert counted == len(latency.matching_rows(rack.with_names(logs), "hdd", rack_storage.CHUNK))
+    assert counted == len(matching_rows(rack.with_names(logs), "hdd", rack_storage.CHUNK))
 
 
 def test_seeds_follow_each_other_in_time(logs: Logs) -> None:

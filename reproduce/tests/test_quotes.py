@@ -24,7 +24,7 @@ def estimates(text: str) -> Iterator[tuple[str, ...]]:
 def rounds_to(exact: str, quoted: str) -> bool:
     """True if a number is the other one with fewer digits."""
     digits = len(quoted.partition(".")[2])
-    return abs(float(exact) - float(quoted)) <= 0.5 * 10**-digits + 1e-9
+    return abs(float(exact) - float(quoted)) <= 0.5 * 0.1**digits + 1e-9
 
 
 def is_quoted_from(known: tuple[str, ...], quoted: tuple[str, ...]) -> bool:

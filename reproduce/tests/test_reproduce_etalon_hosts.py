@@ -12,8 +12,10 @@ from leeward import packets
 from leeward_reproduce.etalon import comparison, hosts, paper
 from leeward_reproduce.etalon.experiments import Rings, rings, rings_scenario
 from leeward_reproduce.etalon.hosts import FITTED, HostTime, distance, fit
+from leeward_reproduce.rows import row_key
 
-RUN = Rings(*(numpy.array([1.0, 3.0]) for _ in range(4)), 0.0, 0.0)
+TIMES = numpy.array([1.0, 3.0])
+RUN = Rings(TIMES, TIMES, TIMES, TIMES, 0.0, 0.0)
 
 
 @given(some.floats(0.1, hosts.MOST_US - 0.1))
@@ -95,7 +97,7 @@ def test_the_constant_is_fitted_once_and_is_that_of_all_seeds(monkeypatch: pytes
 def test_rows_of_small_flows_name_their_row_with_the_time_of_hosts() -> None:
     runs = dict.fromkeys(paper.SYSTEMS, replace(RUN, small=numpy.array([100.0])))
     rows = {row.quantity: row for row in comparison.two_rings([runs])}
-    known = {hosts.row_key("hosts", row.quantity) for row in hosts.rows([HostTime(12.0, runs, runs)])}
+    known = {row_key("hosts", row.quantity) for row in hosts.rows([HostTime(12.0, runs, runs)])}
     tail = rows[f"table 2, completion of small flows, p99: {FITTED}"]
     assert tail.variant in known
     # The fit has this value, which is no test.

@@ -41,15 +41,23 @@ impl OperationsScenario {
     }
 
     /// Reads a scenario from text; the file of its cluster is looked up from the folder `base`.
+    ///
+    /// `cluster` takes the place of the cluster of the text.
     #[staticmethod]
-    #[pyo3(signature = (text, base, name = "<text>"))]
+    #[pyo3(signature = (text, base, name = "<text>", cluster = None))]
     fn from_text(
         py: Python<'_>,
         text: &str,
         base: PathBuf,
         name: &str,
+        cluster: Option<&Bound<'_, Cluster>>,
     ) -> Result<OperationsScenario, PyInputError> {
-        let inner = py.detach(|| leeward_operations::Scenario::from_text(name, text, &base))?;
+        let cluster = cluster.map(|cluster| cluster.get().inner.clone());
+        let read = || match cluster {
+            Some(cluster) => leeward_operations::Scenario::on_cluster(name, text, cluster),
+            None => leeward_operations::Scenario::from_text(name, text, &base),
+        };
+        let inner = py.detach(read)?;
         Ok(OperationsScenario { inner: Arc::new(inner) })
     }
 
@@ -126,13 +134,14 @@ impl OperationsRun {
         self.scenario.sample().as_secs_f64()
     }
 
-    /// Numbers of packets, segments, timeouts and unfinished operations of the whole run.
+    /// Numbers of packets, segments and timeouts of the whole run, and of recorded operations and jobs.
     fn totals(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let records = &self.records;
         let totals = json!({
             "operations": records.operations.len(),
             "jobs": records.jobs.len(),
             "unfinished": records.unfinished,
+            "unfinished_jobs": records.unfinished_jobs,
             "data_packets": records.data_packets,
             "ack_packets": records.ack_packets,
             "segments": records.segments,

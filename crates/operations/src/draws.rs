@@ -27,6 +27,17 @@ impl Stream {
         ((self.uniform() * count as f64) as usize).min(count.saturating_sub(1))
     }
 
+    /// Draws an index below `count`, which is at least 1; that of `own` only if there is no other.
+    pub fn index_but(&mut self, count: usize, own: impl Fn(usize) -> bool) -> usize {
+        let at = self.index(count);
+        if count == 1 || !own(at) {
+            return at;
+        }
+        // Each of the others has the same probability to replace it.
+        let other = self.index(count - 1);
+        other + usize::from(other >= at)
+    }
+
     /// Draws an exponential time with a mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -(1.0 - self.uniform()).ln() * mean
@@ -87,6 +98,21 @@ mod tests {
             assert!((drawn / mean - 1.0).abs() < 0.02, "mean {drawn} for {mean}");
             assert!((variance / drawn / drawn - c2).abs() < 0.03 * (1.0 + c2), "C^2 of {mean}, {c2}");
         }
+    }
+
+    #[test]
+    fn every_index_but_the_own_one_comes_equally_often() {
+        let mut stream = stream();
+        let (count, draws) = (5, 40_000);
+        let mut seen = [0_u32; 5];
+        for _ in 0..draws {
+            seen[stream.index_but(count, |at| at == 2)] += 1;
+        }
+        assert_eq!(seen[2], 0);
+        for at in [0, 1, 3, 4] {
+            assert!((9600..10_400).contains(&seen[at]), "{seen:?}");
+        }
+        assert_eq!(stream.index_but(1, |_| true), 0);
     }
 
     #[test]

@@ -126,8 +126,10 @@ pub struct Records {
     pub data_packets: u64,
     /// Number of acknowledgements that reached their host.
     pub ack_packets: u64,
-    /// Operations that had begun after the warm-up and not ended at the end, recorded or not.
+    /// Recorded operations that began after the warm-up and had not ended at the end. Latencies lack them.
     pub unfinished: u64,
+    /// Jobs that had not ended at the end, likewise.
+    pub unfinished_jobs: u64,
     /// Segments of all connections, repeated segments among them, and expiries of their retransmission timers.
     pub segments: u64,
     /// Repeated segments.

@@ -30,7 +30,10 @@ MOST_LINKS = 20
 """Greatest number of links in a table."""
 _WORDS = (
     ("network", "mean of the part of the latency that is not in the server"),
-    ("used", "mean utilization of the link by this class, and the largest of a window"),
+    (
+        "used",
+        "mean utilization of the link by this class, and the largest of a window, by the file's capacity",
+    ),
 )
 
 
@@ -96,7 +99,7 @@ def _write(run: "OperationsRun", figures: dict[str, Any], out: Path) -> None:
         "telemetry": telemetry(run),
     }
     if len(run.classes) > 1:
-        files |= {f"telemetry-{name}": telemetry(run, name) for name in run.classes if "/" not in name}
+        files |= {f"telemetry-{name}": telemetry(run, name) for name in run.classes}
     with atomic_folder(out) as folder:
         for name, table in files.items():
             parquet.write_table(table, folder / f"{name}.parquet")

@@ -8,7 +8,7 @@ text with a unit, or a number of bits per second.
 from dataclasses import replace
 from typing import Any
 
-from leeward._inputs import Graph
+from leeward._inputs import Graph, size_text
 from leeward._quantities import MOST_BPS, read_rate
 from leeward.errors import InputError
 from leeward.importers import graph
@@ -49,8 +49,12 @@ def read(topology: Topology, network: Graph) -> None:
         raise InputError(_NAME, None, None, error.field, error.message) from None
     for at, host in enumerate(topology.hosts):
         values = attributes.get(host.name, {})
-        needs = {field: str(values[field]) for field in ("cpus", "memory") if field in values}
-        topology.hosts[at] = replace(host, **needs)
+        cpus, memory = values.get("cpus"), values.get("memory")
+        topology.hosts[at] = replace(
+            host,
+            cpus=None if cpus is None else str(cpus),
+            memory=None if memory is None else size_text("memory", memory),
+        )
 
 
 def _rate(names: tuple[str, str], values: Any) -> int:
@@ -72,4 +76,4 @@ def _rate(names: tuple[str, str], values: Any) -> int:
     if not 0 < rate <= MOST_BPS:
         message = f"{where}: `{str(value)[:40]}`: expected bits per second above 0, or a text with a unit"
         raise InputError(_NAME, None, None, field, message)
-    return rate
+    return int(rate)

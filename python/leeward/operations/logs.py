@@ -18,7 +18,7 @@ START_MS = 1_767_225_600_000
 
 
 def latencies(run: OperationsRun, *, start_ms: int = START_MS) -> "pyarrow.Table":
-    """Latencies of operations between racks, each with the links of racks that its bytes crossed.
+    """Latencies of operations between racks, each with the links of racks and pods that its bytes crossed.
 
     Columns are those of a latency file (`t_ms`, `latency_s`, `network_s`, `size_bytes`, `operation`,
     `medium`, `class`, `links`) and the kind of the `job`. Operations within a rack are left out: they cross
@@ -28,10 +28,16 @@ def latencies(run: OperationsRun, *, start_ms: int = START_MS) -> "pyarrow.Table
     from pyarrow import compute
 
     table = run.operations()
-    racks = _racks(run)
     reads = compute.equal(table["kind"], "read")
-    sender = _lookup(compute.if_else(reads, table["server"], table["client"]), racks)
-    receiver = _lookup(compute.if_else(reads, table["client"], table["server"]), racks)
+    senders = compute.if_else(reads, table["server"], table["client"])
+    receivers = compute.if_else(reads, table["client"], table["server"])
+    racks, pods = (_of_hosts(run, place) for place in ("rack", "pod"))
+    sender, receiver = _lookup(senders, racks), _lookup(receivers, racks)
+    links = _crossed(sender, receiver)
+    if pods:
+        pod_links = _crossed(_lookup(senders, pods), _lookup(receivers, pods))
+        both = compute.binary_join_element_wise(links, pod_links, " ")
+        links = compute.if_else(compute.equal(pod_links, ""), links, both)
     columns = {
         "t_ms": _milliseconds(table["ended_s"], start_ms),
         "job": table["job"],
@@ -41,7 +47,7 @@ def latencies(run: OperationsRun, *, start_ms: int = START_MS) -> "pyarrow.Table
         "operation": table["operation"],
         "medium": table["medium"],
         "class": table["class"],
-        "links": compute.binary_join_element_wise(sender, ":uplink ", receiver, ":downlink", ""),
+        "links": links,
     }
     return pyarrow.table(columns).filter(compute.not_equal(sender, receiver))
 
@@ -50,6 +56,8 @@ def queries(
     run: OperationsRun, jobs: Sequence[str] | None = None, *, start_ms: int = START_MS
 ) -> "pyarrow.Table":
     """Latencies of jobs, each with both links of the racks of all its workers.
+
+    A job has no record of its servers, so the links of pods are left out.
 
     Columns are those of a latency file: `t_ms`, `latency_s`, `operation` (the kind of the job), `query` (the
     name in `stages`), `links`.
@@ -64,7 +72,7 @@ def queries(
 
     table = _of_jobs(run.jobs(), jobs)
     workers = _of_jobs(run.workers(), jobs)
-    racks = _lookup(workers["host"], _racks(run)).to_pylist()
+    racks = _lookup(workers["host"], _of_hosts(run, "rack")).to_pylist()
     of_job: dict[str, set[str]] = {}
     for name, rack in zip(_names(workers).to_pylist(), racks, strict=True):
         of_job.setdefault(name, set()).add(rack)
@@ -129,11 +137,19 @@ def telemetry(
     )
 
 
-def _racks(run: OperationsRun) -> dict[str, str]:
-    """Rack of each host."""
+def _of_hosts(run: OperationsRun, place: str) -> dict[str, str]:
+    """Rack or pod of each host; empty without pods."""
     links = run.cluster.links()
-    hosts = zip(links["host"].to_pylist(), links["rack"].to_pylist(), strict=True)
-    return {host: rack for host, rack in hosts if host is not None}
+    hosts = zip(links["host"].to_pylist(), links[place].to_pylist(), strict=True)
+    return {host: name for host, name in hosts if host is not None and name is not None}
+
+
+def _crossed(sender: Any, receiver: Any) -> Any:
+    """Links from one rack or pod to another; empty within one."""
+    from pyarrow import compute
+
+    links = compute.binary_join_element_wise(sender, ":uplink ", receiver, ":downlink", "")
+    return compute.if_else(compute.equal(sender, receiver), "", links)
 
 
 def _lookup(names: Any, values: dict[str, str]) -> Any:

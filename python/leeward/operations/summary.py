@@ -17,7 +17,8 @@ def summary(run: OperationsRun) -> dict[str, Any]:
       of the latency, and the mean of its part on the network.
     - `jobs`: the same of each kind of job, without a network part.
     - `links`: for each link and class, the mean and the largest utilization of windows, and packets that were
-      dropped or marked.
+      dropped or marked. Utilization is the share of the capacity in the cluster's file, also while an event
+      has changed it.
     """
     return {
         "totals": run.totals(),

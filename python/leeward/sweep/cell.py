@@ -53,7 +53,7 @@ def make(cell: Cell, tables: bool, progress: Callable[[int, float], object] | No
     Raises:
         InputError: A file, the policy or a setting is invalid.
     """
-    own = {cell.policy: cell.own.start} if cell.own else {}
+    own: dict[str, Callable[[int], Any]] = {cell.policy: cell.own.start} if cell.own else {}
     with hint_fetch():
         (run,) = _scenario(cell.variant).run([cell.policy], [cell.seed], 1, progress, own)
     run_tables = {name: getattr(run, name)() for name in TABLES} if tables else {}

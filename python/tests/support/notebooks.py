@@ -23,9 +23,12 @@ def results(path: Path) -> Iterator[Any]:
     names: dict[str, Any] = {"__name__": "__main__"}
     for code in cells(path.read_text()):
         tree = ast.parse(code)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last = tree.body[-1] if tree.body else None
+        shown = last.value if isinstance(last, ast.Expr) else None
+        if shown is not None:
+            tree.body.pop()
         exec(compile(tree, str(path), "exec"), names)
-        yield None if last is None else eval(compile(ast.Expression(last.value), str(path), "eval"), names)
+        yield None if shown is None else eval(compile(ast.Expression(shown), str(path), "eval"), names)
 
 
 def is_picture(value: Any) -> bool:

@@ -17,6 +17,8 @@ use crate::plan::{Change, Direction, Plan};
 use crate::records::Records;
 use crate::simulator::{Simulator, SimulatorError};
 
+/// Length of a window of telemetry, if the file has none (Hotspots, section 4.1).
+const USUAL_SAMPLE: Nanos = Nanos(30 * Nanos::SECOND.0);
 /// Number of progress reports of a run.
 const STEPS: u64 = 200;
 /// Largest number of hosts, and of devices.
@@ -102,6 +104,16 @@ impl Scenario {
         Scenario::new(&read, cluster).map_err(named)
     }
 
+    /// Reads a scenario from text, on a cluster in memory in place of the one that the text names.
+    ///
+    /// # Errors
+    /// Returns an error for the first invalid field.
+    pub fn on_cluster(file: &str, text: &str, cluster: Cluster) -> Result<Scenario, InputError> {
+        let read: OperationsFile = read_yaml(file, text)?;
+        let named = |error: InputError| InputError { file: file.to_owned(), ..error };
+        Scenario::new(&read, cluster).map_err(named)
+    }
+
     /// Checks the contents of a file; `cluster` is the cluster that it names.
     fn new(file: &OperationsFile, cluster: Cluster) -> Result<Scenario, InputError> {
         let fabric = cluster.fabric.clone();
@@ -109,7 +121,7 @@ impl Scenario {
             return Err(invalid("cluster", "a mesh: expected a tree, whose racks have links"));
         }
         check_count("cluster", fabric.host_count(), MOST_HOSTS)?;
-        check_times(file, &cluster)?;
+        let sample = check_times(file, &cluster)?;
         check_count("media", file.media.len(), 100)?;
         if fabric.host_count().saturating_mul(file.media.len()) > MOST_DEVICES {
             return Err(invalid("media", format!("more than {MOST_DEVICES} devices on all hosts")));
@@ -145,7 +157,7 @@ impl Scenario {
             stripes,
             horizon: file.horizon,
             warmup: file.warmup,
-            sample: file.sample,
+            sample,
             seed: file.seed,
             cluster: Arc::new(cluster),
         };
@@ -213,8 +225,8 @@ impl Scenario {
     }
 }
 
-/// Checks the times of a run.
-fn check_times(file: &OperationsFile, cluster: &Cluster) -> Result<(), InputError> {
+/// Checks the times of a run. Returns the length of a window of telemetry.
+fn check_times(file: &OperationsFile, cluster: &Cluster) -> Result<Nanos, InputError> {
     if file.horizon == Nanos(0) || file.horizon > LONGEST {
         return Err(invalid("horizon", format!("{}: expected above 0s, up to {LONGEST}", file.horizon)));
     }
@@ -222,20 +234,29 @@ fn check_times(file: &OperationsFile, cluster: &Cluster) -> Result<(), InputErro
         let message = format!("{}: expected less than the horizon of {}", file.warmup, file.horizon);
         return Err(invalid("warmup", message));
     }
-    if file.sample == Nanos(0) {
+    let measured = file.horizon.since(file.warmup);
+    let sample = file.sample.unwrap_or(USUAL_SAMPLE.min(measured));
+    if sample == Nanos(0) {
         return Err(invalid("sample", "0s: must be above 0"));
+    }
+    if sample > measured {
+        let (horizon, warmup) = (file.horizon, file.warmup);
+        let message = format!(
+            "{sample}: expected at most {measured}, the horizon of {horizon} less the warmup of {warmup}"
+        );
+        return Err(invalid("sample", message));
     }
     let fabric = &cluster.fabric;
     let links = fabric.all_resources().take(fabric.link_count());
     let counted = links.filter(|&link| is_counted(fabric.kind(link))).count() as u64;
-    let windows = (file.horizon.0 / file.sample.0).saturating_mul(counted * file.classes.len().max(1) as u64);
+    let windows = (file.horizon.0 / sample.0).saturating_mul(counted * file.classes.len().max(1) as u64);
     if windows > MOST_WINDOWS {
         return Err(invalid(
             "sample",
             format!("{windows} windows of links: expected at most {MOST_WINDOWS}"),
         ));
     }
-    Ok(())
+    Ok(sample)
 }
 
 /// Changes of links.

@@ -35,6 +35,11 @@ pub(super) fn classes(file: &OperationsFile) -> Result<Vec<String>, InputError> 
             let message = format!("`{}`: expected a name, and each once", excerpt(&class.name));
             return Err(invalid(&format!("classes[{number}].name"), message));
         }
+        if class.name.contains('/') {
+            let message =
+                format!("`{}`: expected a name without `/`, for names of files", excerpt(&class.name));
+            return Err(invalid(&format!("classes[{number}].name"), message));
+        }
         if !(1..=MOST_WEIGHT).contains(&class.weight) {
             let message = format!("{}: expected 1 to {MOST_WEIGHT}", class.weight);
             return Err(invalid(&format!("classes[{number}].weight"), message));

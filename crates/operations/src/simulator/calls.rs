@@ -18,7 +18,7 @@ const MESSAGE: u64 = 256;
 pub(super) struct ActiveOperation {
     worker: u32,
     /// Kind of its job, for its record.
-    job: usize,
+    pub(super) job: usize,
     kind: usize,
     client: HostId,
     server: HostId,
@@ -54,13 +54,10 @@ impl Simulator<'_> {
         let plan = self.plan;
         let Some(worker) = self.workers.get(number) else { return Ok(()) };
         let operation = &plan.operations[kind];
-        let bytes = worker.stream.log_uniform(operation.sizes.0, operation.sizes.1);
+        let (host, bytes) = (worker.host, worker.stream.log_uniform(operation.sizes.0, operation.sizes.1));
         let (server, chunk) = match &operation.servers {
             Servers::Hosts(hosts) => {
-                let at = worker.stream.index(hosts.len());
-                // A server on the worker's own host is the exception, if there are others.
-                let next = (at + 1) % hosts.len();
-                (if hosts[at] == worker.host { hosts[next] } else { hosts[at] }, None)
+                (hosts[worker.stream.index_but(hosts.len(), |at| hosts[at] == host)], None)
             }
             Servers::Chunks => {
                 let stripe = worker.stream.index(plan.stripes.len());
@@ -74,7 +71,7 @@ impl Simulator<'_> {
             worker: number,
             job: worker.kind,
             kind,
-            client: worker.host,
+            client: host,
             server,
             bytes,
             began: self.now,

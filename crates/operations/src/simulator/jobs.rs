@@ -11,12 +11,12 @@ use crate::records::{JobRecord, WorkerRecord};
 /// A job in progress.
 #[derive(Debug)]
 pub(super) struct ActiveJob {
-    kind: usize,
+    pub(super) kind: usize,
     number: u32,
     stage: usize,
     /// Workers of the stage that have not ended.
     workers: u32,
-    began: u64,
+    pub(super) began: u64,
 }
 
 /// A worker of a stage in progress.
@@ -49,11 +49,13 @@ impl Simulator<'_> {
             Arrivals::Rate(_) => self.schedule_arrival(kind, job.start.0),
             Arrivals::Concurrent(count) => {
                 // Workers that begin at once would transfer at once for long.
-                let spread = job.first_computation().max(1e6);
+                let spread = job.first_computation().max(1e6).min(job.end.since(job.start).0 as f64);
                 for _ in 0..count {
                     let after = (self.gaps[kind].uniform() * spread) as u64;
                     let at = job.start.0.saturating_add(after);
-                    self.agenda.push(at, Event::Arrival(kind as u32));
+                    if at < job.end.0 {
+                        self.agenda.push(at, Event::Arrival(kind as u32));
+                    }
                 }
             }
         }

@@ -167,9 +167,12 @@ impl<'a> Simulator<'a> {
             self.records.retransmitted += counts.retransmitted;
             self.records.timeouts += counts.timeouts;
         }
+        let is_recorded =
+            |kind: usize, began: u64| self.plan.jobs[kind].is_recorded && began >= self.plan.warmup.0;
         let open = self.operations.iter().filter(|operation| !operation.is_done);
-        self.records.unfinished =
-            open.filter(|operation| operation.began >= self.plan.warmup.0).count() as u64;
+        let open = open.filter(|operation| is_recorded(operation.job, operation.began)).count();
+        let open_jobs = self.jobs.iter().filter(|job| is_recorded(job.kind, job.began)).count();
+        (self.records.unfinished, self.records.unfinished_jobs) = (open as u64, open_jobs as u64);
         self.records
     }
 

@@ -34,6 +34,10 @@ fn a_scenario_has_names_and_defaults() {
     assert_eq!(read.classes(), ["all"]);
     assert_eq!(read.jobs().collect::<Vec<_>>(), ["reads"]);
     assert_eq!(read.operations().collect::<Vec<_>>(), [["read", "disk", "all", "read"]]);
+    // The run is shorter than the usual window.
+    assert_eq!(read.sample().as_secs_f64(), 1.0);
+    let long = scenario("horizon: 40s");
+    let read = Scenario::from_text("a.yaml", &long, Path::new("")).expect("a valid scenario");
     assert_eq!(read.sample().as_secs_f64(), 30.0);
 }
 
@@ -46,8 +50,10 @@ fn invalid_fields_are_named() {
         ("horizon: 0s", "a.yaml: horizon: 0s"),
         ("warmup: 1s", "a.yaml: warmup: 1s"),
         ("sample: 0s", "a.yaml: sample: 0s"),
+        ("sample: 30s", "a.yaml: sample: 30s: expected at most 1s, the horizon of 1s less the warmup of 0s"),
         ("classes: [{name: PC, weight: 0}]", "a.yaml: classes[0].weight: 0"),
         ("classes: [{name: PC, weight: 1}, {name: PC, weight: 2}]", "a.yaml: classes[1].name: `PC`"),
+        ("classes: [{name: a/b, weight: 1}]", "a.yaml: classes[0].name: `a/b`: expected a name without `/`"),
         ("network: {mark_at: null}", "a.yaml: tcp.control: `dctcp` requires marks"),
         ("network: {buffer: 1KB}", "a.yaml: network.buffer: 1kB"),
         ("tcp: {mss: 70000}", "a.yaml: tcp.mss: 70000"),

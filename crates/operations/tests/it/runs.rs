@@ -97,6 +97,32 @@ fn records_leave_out_the_warmup_and_background() {
 }
 
 #[test]
+fn a_run_without_windows_of_its_own_has_one_of_its_length() {
+    let records = run(&base(
+        "operations: [{name: read, kind: read, medium: ram, size: 100KB, servers: r0}]\n\
+         jobs: [{name: a, rate: 200, hosts: r1, steps: [{operation: read}]}]\n\
+         horizon: 2s\nwarmup: 500ms",
+    ));
+    assert_eq!(records.links.len(), 4);
+    assert_eq!(records.links[0].start.as_secs_f64(), 0.5);
+    assert!(records.links[0].traffic.bytes > 0);
+}
+
+#[test]
+fn jobs_start_before_their_end_and_unfinished_ones_are_counted() {
+    let records = run(&base(
+        "operations: [{name: read, kind: read, medium: ram, size: 100MB, servers: r0}]\n\
+         jobs:\n\
+         - {name: a, concurrent: 20, end: 10ms, hosts: r1, steps: [{compute: 1s}, {operation: read}]}\n\
+         - {name: b, concurrent: 3, hosts: r1, record: false, steps: [{operation: read}]}\n\
+         horizon: 1100ms",
+    ));
+    // 23 reads of 100 MB share 3 Gb/s, so none ends; those of `b` are not recorded.
+    assert_eq!((records.operations.len(), records.jobs.len()), (0, 0));
+    assert_eq!((records.unfinished, records.unfinished_jobs), (20, 20));
+}
+
+#[test]
 fn links_carry_the_bytes_of_operations() {
     let records = run(&base(
         "operations:\n\

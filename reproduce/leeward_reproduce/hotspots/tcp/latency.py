@@ -89,9 +89,20 @@ def file_rows(results: Results) -> list[Row]:
             result.append(hotspot_row("13", outcome, (name,), hotspot, note, words=words, causes=causes))
             value = paper.FILES_NETWORK if name == "file-read" else None
             result.append(hotspot_row("13", outcome, (name,), value, note, "network", words, causes))
+        result.append(
+            _unfinished_row(
+                "13", "operations", words, [logs.unfinished for logs in results.outcomes[experiment]]
+            )
+        )
         if experiment is TCP_RACK:
             result += _share_rows(outcome)
     return result
+
+
+def _unfinished_row(figure: str, things: str, words: str, shares: Sequence[float]) -> Row:
+    """Share that had not ended at the fullest link; buckets there have the latencies of the others alone."""
+    label = f"{things} at the fullest link that had not ended at the end of the run{words}"
+    return measured_row(figure, label, "%", [100 * share for share in shares], None, "latencies lack them")
 
 
 def _share_rows(outcome: Sequence[impact_figures.Tables]) -> list[Row]:
@@ -164,7 +175,8 @@ def table_rows(results: Results) -> list[Row]:
         result += tolerance_rows("table-1", outcome, kind, 2.0, high, note, OVER_TCP, _QUERIES)
         row = hotspot_row("table-1", outcome, kind, hotspot, one.note, words=OVER_TCP)
         result.append(with_reason(row, _reason_of_ratio(one.name, by_ratio, hotspot)))
-    return result
+    shares = [runs.unfinished for runs in results.outcomes[TCP_QUERIES]]
+    return [*result, _unfinished_row("table-1", "queries", OVER_TCP, shares)]
 
 
 def _reason_of_ratio(name: str, by_ratio: Sequence[impact_figures.Tables], reported: float) -> Reason:

@@ -98,11 +98,13 @@ class QueryRuns:
         logs: Operations of the aggregation, and telemetry.
         queries: Columns of a latency file, with `compute_s`, the time of computation of all stages.
         computed: For each query, its time of computation at its own ratio.
+        unfinished: Share of the queries of the last run, which has the fullest link, that had not ended.
     """
 
     logs: Logs
     queries: pyarrow.Table
     computed: Mapping[str, float]
+    unfinished: float = 0.0
 
 
 def cluster() -> dict[str, Any]:
@@ -217,7 +219,7 @@ def _run(seed: int, short: bool) -> QueryRuns:
             total[names == one.name] = sum(storage[one.name])
         parts.append(rows.append_column("storage_s", pyarrow.array(total)))
     computed = {name: sum(stages) for name, stages in computes.items()}
-    return QueryRuns(logs, pyarrow.concat_tables(parts), computed)
+    return QueryRuns(logs, pyarrow.concat_tables(parts), computed, rack.unfinished(runs[-1], "jobs"))
 
 
 TCP_QUERIES = Experiment("queries over TCP", _run)
@@ -277,4 +279,6 @@ def concatenate(parts: Sequence[QueryRuns]) -> QueryRuns:
     computed = {
         name: float(numpy.mean([part.computed[name] for part in parts])) for name in parts[0].computed
     }
-    return QueryRuns(rack.concatenate([part.logs for part in parts]), pyarrow.concat_tables(rows), computed)
+    logs = rack.concatenate([part.logs for part in parts])
+    left = float(numpy.mean([part.unfinished for part in parts]))
+    return QueryRuns(logs, pyarrow.concat_tables(rows), computed, left)

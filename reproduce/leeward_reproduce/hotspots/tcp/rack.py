@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy
 import pyarrow
@@ -131,12 +131,14 @@ class Logs:
         loads: `t_ms` (end of a window), `link`, `class`, `bytes`.
         cluster: Fields of the cluster.
         interval_s: Length of a window.
+        unfinished: Share of the operations of the last run, which has the fullest link, that had not ended.
     """
 
     operations: pyarrow.Table
     loads: pyarrow.Table
     cluster: Mapping[str, Any]
     interval_s: float
+    unfinished: float = 0.0
 
 
 def cluster(link_bps: float = LINK_BPS, servers: int = SERVERS) -> dict[str, Any]:
@@ -273,7 +275,15 @@ def join(
                 }
             )
         )
-    return Logs(pyarrow.concat_tables(kept), pyarrow.concat_tables(loads), of_cluster, interval_s)
+    left = unfinished(runs[-1], "operations")
+    return Logs(pyarrow.concat_tables(kept), pyarrow.concat_tables(loads), of_cluster, interval_s, left)
+
+
+def unfinished(run: operations.OperationsRun, things: Literal["operations", "jobs"]) -> float:
+    """Share of the recorded operations or jobs of a run that had not ended at its end."""
+    totals = run.totals()
+    ended, open_ = totals[things], totals["unfinished" if things == "operations" else "unfinished_jobs"]
+    return float(open_ / max(ended + open_, 1))
 
 
 def concatenate(parts: Sequence[Logs]) -> Logs:
@@ -283,9 +293,9 @@ def concatenate(parts: Sequence[Logs]) -> Logs:
         rows.append(shifted(part.operations, before))
         loads.append(shifted(part.loads, before))
         before += length_ms(part)
-    return Logs(
-        pyarrow.concat_tables(rows), pyarrow.concat_tables(loads), parts[0].cluster, parts[0].interval_s
-    )
+    left = float(numpy.mean([part.unfinished for part in parts]))
+    tables = (pyarrow.concat_tables(rows), pyarrow.concat_tables(loads))
+    return Logs(*tables, parts[0].cluster, parts[0].interval_s, left)
 
 
 def length_ms(logs: Logs) -> float:
