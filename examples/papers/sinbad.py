@@ -41,7 +41,7 @@ cells = sweep.run(scenario, ["uniform", "sinbad"], seeds=[1, 2, 3], settings=set
 means = sweep.summarize(cells).to_pylist()
 for row in means:
     if row["policy"] == "sinbad" and row["quantity"] == "full_block_write_s.mean":
-        delay, low, high = row["telemetry.delay"], row["ratio_low"], row["ratio_high"]
+        delay, low, high = row["set.telemetry.delay"], row["ratio_low"], row["ratio_high"]
         print(f"delay {delay}: {row['ratio']:.2f} times as fast, interval {low:.2f} to {high:.2f}")
 
 # %% [markdown]
