@@ -35,6 +35,7 @@ BENCHES = (
     ("controller", "load", "--seconds", "5", "--curve"),
     ("controller", "service"),
     ("fluid", "fluid"),
+    ("operations", "operations"),
     ("packets", "packets"),
     ("placement", "decision"),
     ("placement", "tasks"),

@@ -1,8 +1,8 @@
 """Speed of policies in Python beside those in Rust: decisions with their commits, on 3,000 hosts.
 
-Each case places blocks of three copies in a session: one after another, or in batches of 256. All cases see
-the same cluster and the same loads. A vectorised policy decides a batch in one call, from arrays. Seconds are
-of one processor.
+Each case places blocks of three copies by `Session.place_batch`: one after another, or in batches of 256. All
+cases see the same cluster and the same loads. A vectorised policy decides a batch in one call, from arrays.
+Seconds are of one processor.
 """
 
 import time
@@ -31,7 +31,7 @@ class Vectorised:
         return racks * HOSTS_PER_RACK + random.integers(0, HOSTS_PER_RACK, racks.shape)
 
 
-def chosen(request: Any, view: View) -> list[int]:
+def spread(request: Any, view: View) -> list[int]:
     """Three hosts in different racks, without a look at the network."""
     first = request.id * 7 % (RACKS - 2)
     return [(first + step) * HOSTS_PER_RACK for step in range(3)]
@@ -51,20 +51,19 @@ def session(policy: Any, loads: dict[str, float]) -> leeward.Session:
 
 def measure(policy: Any, batch: int, count: int, loads: dict[str, float]) -> float:
     """Returns the decisions in a second of the processor."""
-    # The engine alone: a session turns its lists into arrays.
-    engine = session(policy, loads)._engine
+    working = session(policy, loads)
     random = np.random.default_rng(1)
     seconds, done = 0.0, 0
     while done < count:
         sizes = np.full(batch, BLOCK, dtype=np.int64)
         writers = random.integers(0, RACKS * HOSTS_PER_RACK, batch)
         start = time.process_time()
-        numbers, _, reasons = engine.place_batch(sizes, writers)
+        placed = working.place_batch(sizes, writers)
         seconds += time.process_time() - start
-        if reasons:
-            raise RuntimeError(reasons[0])
+        if placed.refused:
+            raise RuntimeError(placed.refused[0])
         done += batch
-        engine.release(numbers, stored=False)
+        working.release(placed, stored=False)
     return done / seconds
 
 
@@ -91,7 +90,7 @@ def main() -> None:
         ("Rust, uniform", "uniform", 1),
         ("Rust, sinbad", "sinbad", 1),
         ("Rust, leeward", "leeward", 1),
-        ("Python, hosts", chosen, 1),
+        ("Python, hosts", spread, 1),
         ("Python, scores", scored, 1),
         ("Rust, uniform, in batches", "uniform", BATCH),
         ("Python, vectorised, in batches", Vectorised(), BATCH),

@@ -202,7 +202,8 @@ def run_page(page: Page, folder: Path, environment: dict[str, str]) -> list[Resu
         number += 1
     if page.python:
         (logs / "program.py").write_text(page.python.replace(PORT, str(port)))
-        program = f"{shlex.quote(sys.executable)} .page/program.py"
+        # As a program in the folder, which may import the files of the page.
+        program = f"PYTHONPATH=. {shlex.quote(sys.executable)} .page/program.py"
         script.append(f"{program} >.page/{number}.out 2>.page/{number}.err\necho $? >.page/{number}.code")
         number += 1
     (logs / "script").write_text("\n".join(script))
