@@ -83,7 +83,7 @@ def media_with(count: int) -> list[dict[str, Any]]:
 
 
 def read_s(count: int, size: float) -> float:
-    """Time of a read of so many bytes from one of `count` disks, on idle disks."""
+    """Time of a read of `size` bytes from one of `count` disks, on idle disks."""
     return SEEK_S + 8 * size / (READ_BPS / count)
 
 
