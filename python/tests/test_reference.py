@@ -66,6 +66,18 @@ def test_the_table_of_modules_lists_functions_that_exist() -> None:
         assert set(re.findall(r"`(\w+)`", functions)) <= set(public), module
 
 
+def test_every_public_module_has_a_part_name_by_name() -> None:
+    listed = re.findall(r"^\| `(leeward\.\w+)` \|", PAGE, re.M)
+    page = (REFERENCE / "python-api.md").read_text()
+    parts = dict(re.findall(r"^<!-- api ([\w.]+) -->\n(.*?)<!-- end -->", page, re.M | re.S))
+    assert set(listed) <= parts.keys()
+    for module, text in parts.items():
+        assert text.count("\n### ") > 0, module
+    # Fields of decisions have the texts below them in the source, and no default is an address.
+    assert "* `refused`: `str | None`. Reason without a placement." in parts["leeward.decisions"]
+    assert not re.search(r"\b0x[0-9a-f]{6}", page)
+
+
 CLUSTER = {
     "racks": 8,
     "hosts_per_rack": 4,
