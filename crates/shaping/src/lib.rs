@@ -18,7 +18,8 @@
 //! * **Requests over a limit** are held back, or start after all others. Requests of a workload that wait for tokens
 //!   keep their order.
 //! * **Caps** apply to the next request in order alone: no later request passes one that a cap stops.
-//! * **Workloads** come, change and go while requests wait. Requests may be cancelled while they wait.
+//! * **Workloads** come, change and go while requests wait, and may be suspended for a time. Requests may be cancelled
+//!   while they wait.
 //!
 //! A decision takes logarithmic time in the numbers of workloads, priorities and waiting requests, and allocates
 //! nothing once as many requests have waited before. A change of a workload's priority, or of its handling of

@@ -38,12 +38,22 @@ pub(crate) struct Limiter {
     buckets: Vec<Bucket>,
     /// Time at which the contents were last updated.
     at: u64,
+    /// Buckets of a suspended workload, and the time at which they were last updated.
+    suspended: Option<(Vec<Bucket>, u64)>,
 }
 
 impl Limiter {
     /// Creates a limiter with empty buckets, each of a rate above 0.
     pub fn new(buckets: &[TokenBucket]) -> Limiter {
-        Limiter { buckets: buckets.iter().map(Bucket::new).collect(), at: 0 }
+        Limiter { buckets: buckets.iter().map(Bucket::new).collect(), at: 0, suspended: None }
+    }
+
+    /// Lets all work pass until [`Limiter::replace`]. The buckets leak meanwhile.
+    pub fn suspend(&mut self, now: u64) {
+        if self.suspended.is_none() {
+            self.leak(now);
+            self.suspended = Some((std::mem::take(&mut self.buckets), self.at));
+        }
     }
 
     fn leak(&mut self, now: u64) {
@@ -98,6 +108,10 @@ impl Limiter {
     /// Replaces the buckets. A bucket that stays the same keeps its content. The content of any other bucket is that of
     /// the fullest bucket before, but at most its burst, so that repeated changes give a workload no tokens.
     pub fn replace(&mut self, now: u64, buckets: &[TokenBucket]) {
+        let now = now.max(self.at);
+        if let Some(suspended) = self.suspended.take() {
+            (self.buckets, self.at) = suspended;
+        }
         self.leak(now);
         let most = self.buckets.iter().map(|bucket| bucket.content).fold(0.0, f64::max);
         let replaced = buckets.iter().map(Bucket::new).map(|new| {
@@ -163,6 +177,22 @@ mod tests {
         limiter.replace(1, &[]);
         assert!(limiter.passes(1, 1e9));
         assert_eq!(limiter.next(7, 1e9), 7);
+    }
+
+    #[test]
+    fn a_suspended_workload_finds_its_buckets_as_full_as_they_would_be() {
+        let mut limiter = limiter(&[(1.0, 10.0)]);
+        assert!(limiter.passes(0, 10.0));
+        limiter.suspend(2);
+        limiter.suspend(3);
+        assert!(limiter.passes(3, 1e9) && limiter.next(4, 1e9) == 4);
+        limiter.replace(6, &buckets(&[(1.0, 10.0)]));
+        assert!(!limiter.passes(6, 7.0) && limiter.passes(6, 6.0));
+        // Also with other limits, and after a look at a later time.
+        limiter.suspend(6);
+        limiter.demote(9, 5.0);
+        limiter.replace(8, &buckets(&[(2.0, 8.0)]));
+        assert!(!limiter.passes(9, 2.0) && limiter.passes(9, 1.0));
     }
 
     #[test]

@@ -47,19 +47,25 @@ impl<P> Server<P> {
     pub fn change(&mut self, now: Nanos, id: WorkloadId, workload: &Workload) -> Result<(), ShapingError> {
         workload.check()?;
         let index = self.find(id).ok_or(ShapingError::Workload)?;
-        let priority = self.own_priority(workload);
-        if self.flows[index as usize].priority != priority {
-            self.use_priority(priority);
-            let (from, to) = (self.flows[index as usize].rank, self.rank(priority));
-            self.queue.move_flow(&mut self.pool, index, from, to);
-            let flow = &mut self.flows[index as usize];
-            (flow.priority, flow.rank) = (priority, to);
-        }
+        self.set_priority(index, self.own_priority(workload));
         self.queue.set_weight(index, workload.weight);
         self.set_over(index, workload.over);
         self.flows[index as usize].limiter.replace(now.0, &workload.limits);
         self.set_timer(index, now);
         Ok(())
+    }
+
+    /// Suspends a workload: its requests, also those that wait, are best effort without limits until the next
+    /// [`Server::change`]. Its buckets leak meanwhile, so that a workload that comes back has no more tokens than one that
+    /// stayed. Returns false if it was removed.
+    pub fn suspend(&mut self, now: Nanos, id: WorkloadId) -> bool {
+        let Some(index) = self.find(id) else { return false };
+        let best_effort = Workload::best_effort();
+        self.set_priority(index, self.own_priority(&best_effort));
+        self.set_over(index, best_effort.over);
+        self.flows[index as usize].limiter.suspend(now.0);
+        self.set_timer(index, now);
+        true
     }
 
     /// Sets the weight of a workload, for [`Order::Shares`].
@@ -80,6 +86,17 @@ impl<P> Server<P> {
         self.flows[index as usize].state = FlowState::Leaving;
         self.free_if_done(index);
         true
+    }
+
+    fn set_priority(&mut self, index: u32, priority: u32) {
+        if self.flows[index as usize].priority == priority {
+            return;
+        }
+        self.use_priority(priority);
+        let (from, to) = (self.flows[index as usize].rank, self.rank(priority));
+        self.queue.move_flow(&mut self.pool, index, from, to);
+        let flow = &mut self.flows[index as usize];
+        (flow.priority, flow.rank) = (priority, to);
     }
 
     /// Adds the requests that wait for tokens to those that an idle server takes, or removes them.

@@ -106,6 +106,29 @@ fn a_removed_workload_is_served_to_its_end_and_takes_no_more_requests() {
 }
 
 #[test]
+fn requests_of_a_suspended_workload_are_best_effort_and_its_buckets_stay() {
+    let limited = Workload { limits: vec![limit(0.001, 4.0)], ..workload(1) };
+    let best_effort = Workload::best_effort();
+    for over in [OverLimit::Held, OverLimit::Demoted] {
+        let limited = Workload { over, ..limited.clone() };
+        let (mut server, ids, first) = busy(&[limited.clone(), best_effort.clone(), workload(7)]);
+        let names = [(ids[0], "a"), (ids[1], "b"), (ids[0], "c"), (ids[0], "d"), (ids[2], "e")];
+        for (id, payload) in names {
+            arrive(&mut server, 0, id, payload);
+        }
+        assert!(server.suspend(Nanos(10), ids[0]));
+        arrive(&mut server, 10, ids[0], "f");
+        // Those that had tokens keep their places in order of arrival; the others follow.
+        assert_eq!(served(&mut server, 10, first), ["e", "a", "b", "c", "d", "f"]);
+        // Four units of work left the bucket full until 4000, whatever passed meanwhile.
+        server.change(Nanos(20), ids[0], &limited).unwrap();
+        assert!(arrive(&mut server, 20, ids[0], "g").waits);
+        assert_eq!(server.next_poll(), Some(Nanos(4000)));
+        assert!(server.remove(ids[0]) && !server.suspend(Nanos(20), ids[0]));
+    }
+}
+
+#[test]
 fn a_cancelled_request_makes_way_and_gives_no_tokens_back() {
     let limited = Workload { limits: vec![limit(0.001, 4.0)], ..workload(1) };
     let (mut server, ids, first) = busy(&[limited]);

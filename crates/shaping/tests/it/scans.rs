@@ -13,6 +13,7 @@ enum Step {
     Wait(u64),
     Add(Workload),
     Change(usize, Workload),
+    Suspend(usize),
     Remove(usize),
     Arrive(usize, Request),
     ArriveDemoted(usize, Request),
@@ -27,6 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0u64..8).prop_map(Step::Wait),
         1 => settings().prop_map(Step::Add),
         1 => (any::<usize>(), settings()).prop_map(|(at, settings)| Step::Change(at, settings)),
+        1 => any::<usize>().prop_map(Step::Suspend),
         1 => any::<usize>().prop_map(Step::Remove),
         10 => (any::<usize>(), request()).prop_map(|(at, request)| Step::Arrive(at, request)),
         1 => (any::<usize>(), request()).prop_map(|(at, request)| Step::ArriveDemoted(at, request)),
@@ -84,6 +86,11 @@ impl Pair {
                 let (id, of_model) = self.workloads[at % self.workloads.len()];
                 prop_assert_eq!(self.server.change(now, id, &workload), Ok(()));
                 self.model.change(self.now, of_model, &workload);
+            }
+            Step::Suspend(at) if !self.workloads.is_empty() => {
+                let (id, of_model) = self.workloads[at % self.workloads.len()];
+                prop_assert!(self.server.suspend(now, id));
+                self.model.suspend(self.now, of_model);
             }
             Step::Remove(at) if !self.workloads.is_empty() => {
                 let (id, of_model) = self.workloads.swap_remove(at % self.workloads.len());

@@ -34,6 +34,8 @@ struct Flow {
     /// Rate, burst and content in quarters.
     buckets: Vec<(u64, u64, u64)>,
     at: u64,
+    /// Buckets of a suspended workload, and their time.
+    kept: Option<(Vec<(u64, u64, u64)>, u64)>,
     /// Time at which the first request behind the limits passes.
     timer: Option<u64>,
     /// End tag of the last request, and the start tag of the first waiting one.
@@ -85,6 +87,7 @@ impl Model {
             settings: settings.clone(),
             buckets: quarters(settings).map(|(rate, burst)| (rate, burst, 0)).collect(),
             at: 0,
+            kept: None,
             timer: None,
             end: 0.0,
             tag: 0.0,
@@ -103,7 +106,21 @@ impl Model {
         }
     }
 
+    pub fn suspend(&mut self, now: u64, index: usize) {
+        self.leak(now, index);
+        let flow = &mut self.flows[index];
+        if flow.kept.is_none() {
+            flow.kept = Some((std::mem::take(&mut flow.buckets), now));
+        }
+        (flow.settings.priority, flow.settings.over) = (u32::MAX - 1, OverLimit::Held);
+        self.set_timer(now, index);
+    }
+
     pub fn change(&mut self, now: u64, index: usize, settings: &Workload) {
+        let flow = &mut self.flows[index];
+        if let Some(kept) = flow.kept.take() {
+            (flow.buckets, flow.at) = kept;
+        }
         self.leak(now, index);
         let flow = &mut self.flows[index];
         let most = flow.buckets.iter().map(|bucket| bucket.2).max().unwrap_or(0);
