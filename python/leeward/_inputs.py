@@ -95,10 +95,11 @@ def link_rows(value: Links | None, argument: str, column: str) -> Any:
 def app_document(app: App | None) -> Document | None:
     """An app as a document: a graph has tasks as its nodes, and transfers as its edges.
 
-    Nodes may have `cpus` and `memory`, and edges have `bytes`.
+    Nodes may have `cpus` and `memory`, and edges have `bytes`. Other attributes do not count.
 
     Raises:
-        InputError: The edges of a graph have no direction, or no `bytes`.
+        InputError: The edges of a graph have no direction or no `bytes`, two nodes have one name, or two
+            edges join the same tasks.
     """
     if app is None or isinstance(app, str | PathLike | Mapping):
         return app
@@ -107,17 +108,22 @@ def app_document(app: App | None) -> Document | None:
         raise InputError.about("app", f"{type(app).__name__}: expected {form}")
     if not app.is_directed():
         raise InputError.about("app", "expected a directed graph: an edge from each sender to its receiver")
-    tasks = [
-        {"name": str(node)} | {field: data[field] for field in ("cpus", "memory") if field in data}
-        for node, data in app.nodes(data=True)
-    ]
-    transfers = []
+    tasks: dict[str, dict[str, Any]] = {}
+    for node, data in app.nodes(data=True):
+        name = str(node)
+        if name in tasks:
+            raise InputError.about("app", f"`{name[:40]}`: two nodes have this name")
+        tasks[name] = {"name": name} | {field: data[field] for field in ("cpus", "memory") if field in data}
+    transfers: dict[tuple[str, str], dict[str, Any]] = {}
     for sender, receiver, data in app.edges(data=True):
+        ends = str(sender), str(receiver)
         if "bytes" not in data:
-            message = f"the edge from {sender} to {receiver} has no attribute `bytes`"
+            raise InputError.about("app", f"the edge from {ends[0]} to {ends[1]} has no attribute `bytes`")
+        if ends in transfers:
+            message = f"two edges from {ends[0]} to {ends[1]}: expected one, with the bytes of both"
             raise InputError.about("app", message)
-        transfers.append({"from": str(sender), "to": str(receiver), "bytes": data["bytes"]})
-    return {"tasks": tasks, "transfers": transfers}
+        transfers[ends] = {"from": ends[0], "to": ends[1], "bytes": data["bytes"]}
+    return {"tasks": list(tasks.values()), "transfers": list(transfers.values())}
 
 
 def json_text(mapping: Mapping[str, Any], sizes: Collection[str] = SIZES) -> str:

@@ -17,7 +17,8 @@ MOST_ROWS = 30_000_000
 def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tuple[list[str], Iterator[Any]]:
     """Wanted columns that a file has, and their rows as record batches.
 
-    Columns of batches are of int64, uint64, float64 or string. For a file without any wanted column, returns
+    Columns of batches are of int64, uint64, float64 or string: floats and decimals of other widths become
+    float64. For a file without any wanted column, returns
     the names of all its columns, for an error message, and no batches.
 
     Args:
@@ -26,7 +27,7 @@ def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tup
         limited: True to reject a file with more than `MOST_ROWS` rows.
 
     Raises:
-        ValueError: The file has too many rows, or is not readable as Parquet.
+        ValueError: The file has too many rows, is not readable as Parquet, or has times in a wanted column.
     """
     try:
         file = parquet.ParquetFile(path)
@@ -41,7 +42,11 @@ def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tup
     if not present:
         file.close()
         return names, iter(())
-    schema = pyarrow.schema([(name, _batch_type(file.schema_arrow.field(name).type)) for name in present])
+    try:
+        schema = _batch_schema(file.schema_arrow, present)
+    except ValueError:
+        file.close()
+        raise
     return present, _read(file, schema)
 
 
@@ -56,7 +61,7 @@ def rows(data: Any, columns: list[str]) -> tuple[list[str], Iterator[Any]]:
     present = [name for name in columns if name in names]
     if not present:
         return names, iter(())
-    schema = pyarrow.schema([(name, _batch_type(table.schema.field(name).type)) for name in present])
+    schema = _batch_schema(table.schema, present)
     try:
         return present, iter(_cast(table, schema).to_batches())
     except pyarrow.ArrowException as error:
@@ -99,11 +104,22 @@ def _unreadable(error: Exception) -> ValueError:
     return ValueError(f"not readable as a table: {str(error).splitlines()[0]}")
 
 
-def _batch_type(kind: Any) -> Any:
-    """The type of a column in batches; other types become texts."""
+def _batch_schema(schema: Any, names: list[str]) -> Any:
+    """Types of wanted columns in batches."""
+    return pyarrow.schema([(name, _batch_type(name, schema.field(name).type)) for name in names])
+
+
+def _batch_type(name: str, kind: Any) -> Any:
+    """The type of a column in batches; types other than numbers become texts.
+
+    Raises:
+        ValueError: The column has times, which have no form as numbers here.
+    """
     kind = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_temporal(kind):
+        raise ValueError(f"column `{name}`: {kind}: expected numbers, such as seconds")
     if types.is_unsigned_integer(kind):
         return pyarrow.uint64()
     if types.is_integer(kind):
         return pyarrow.int64()
-    return kind if types.is_float64(kind) else pyarrow.string()
+    return pyarrow.float64() if types.is_floating(kind) or types.is_decimal(kind) else pyarrow.string()

@@ -1,7 +1,10 @@
-"""Fields of decisions: one shape for functions, for a `Client` and for `-o json` of the command line.
+"""Fields of decisions: one shape for functions, for a `Session` and for `-o json` of the command line.
 
 All decisions name their `policy`, and have the candidates in `why`. A decision without a placement says the
 reason in `refused`.
+
+A decision of a `Client` has the fields of `DecisionFields` too, and those of the service's record. Its
+`hosts` are never None, because a refusal is a `RefusedError`.
 
 >>> import leeward
 >>> cluster = {"racks": 4, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 2}
@@ -14,6 +17,7 @@ from typing import NotRequired, TypedDict
 
 __all__ = [
     "BlockDecision",
+    "DecisionFields",
     "HotRackLink",
     "KeptTask",
     "MoveDecision",
@@ -64,20 +68,25 @@ class Reason(TypedDict):
     """Only of hosts for tasks."""
 
 
-class ReplicaDecision(TypedDict):
-    """Hosts for the copies of a block, or for the chunks of its stripe."""
+class DecisionFields(TypedDict):
+    """Fields of all decisions for blocks: of functions, of a `Session` and of a `Client`."""
 
     policy: str
-    hosts: list[str] | None
-    """Hosts in the order of the chain; None without a placement."""
     source: str | None
     """Host of an existing copy that sends the new ones."""
-    refused: str | None
-    """Reason without a placement."""
     note: str | None
     """Reason for which the policy left the choice to another policy."""
     why: list[Reason]
     """Candidates, the best first."""
+
+
+class ReplicaDecision(DecisionFields):
+    """Hosts for the copies of a block, or for the chunks of its stripe."""
+
+    hosts: list[str] | None
+    """Hosts in the order of the chain; None without a placement."""
+    refused: str | None
+    """Reason without a placement."""
     oldest_telemetry_s: float | None
     """End of the oldest window among the used loads, in seconds from the start of telemetry or session."""
 

@@ -150,6 +150,7 @@ def test_the_files_of_classes_are_telemetry_for_effective_utilizations(
         ((*BY_CLASS, "--classes", "PC=ef,PC=cs1"), "--classes: PC: given twice"),
         ((*BY_CLASS, "--classes", "PC=ef,NC=46"), "--classes: NC: `46`: also a code point of PC"),
         ((*BY_CLASS, "--interval", "2min"), "--interval: expected at least three intervals"),
+        ((*BY_CLASS, "--classes", "XX=cs7"), "three.pcap: no traffic of these classes between known places"),
         (("--classes", "PC=ef"), "--classes: only valid with --by class"),
         (("--class-out", "PC=a.csv"), "--class-out: only valid with --by class"),
     ],
@@ -163,6 +164,11 @@ def test_invalid_options_are_named_and_leave_no_files(
     assert f"error: {error}" in result.stderr
     assert "Traceback" not in result.stderr
     assert {*tmp_path.iterdir()} == before
+
+
+def test_intervals_of_classes_last_a_minute_by_default(run: Run, three_minutes: Path) -> None:
+    given = ("matrix", "capture", three_minutes.name, *BY_CLASS[:-2], "-o", "json")
+    assert json.loads(run(*given).stdout)["interval_s"] == 60
 
 
 def test_packets_without_a_class_are_listed(run: Run, three_minutes: Path) -> None:

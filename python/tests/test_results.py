@@ -111,6 +111,12 @@ def test_an_unusable_page_path_is_rejected_before_the_demo_runs(
     assert (result.returncode, result.stdout, result.stderr) == (2, "", error + "\n")
 
 
+def test_a_policy_that_the_demo_has_already_is_rejected_before_it_runs(run: Run) -> None:
+    result = run("demo", "--policy", "sinbad")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --policy: `sinbad` is given twice")
+
+
 def test_an_earlier_result_is_replaced_completely(run: Run, scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert run("simulate", scenario, "--out", "results", "--policy", "uniform,sinbad").returncode == 0

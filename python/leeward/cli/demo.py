@@ -12,6 +12,7 @@ from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import STEPS, progress, steps
+from leeward.errors import InputError
 
 if TYPE_CHECKING:
     from leeward._native import Run, Scenario
@@ -53,18 +54,23 @@ def demo(
     from leeward._policies import choose
     from leeward.demo import scenario_file
     from leeward.demo.page import tasks_sentence, write_page
-    from leeward.demo.scenes import BUSIER_NETWORK, NETWORK, block_scene, task_scene
+    from leeward.demo.scenes import BUSIER_NETWORK, NETWORK, block_scenario, block_scene, task_scene
     from leeward.simulation import check_chosen
 
     check_file(report, "--report")
     no_pictures = missing("plot")
     more = split_list(policy) or []
-    with name_flags(policies="--policy"):
-        check_chosen(choose(more), "replicas")
     path, source = scenario_file()
+    disks = (("SSD", "ssd.yaml", SSD), ("HDD", "cluster.yaml", HDD))
+    # The first scene takes half a minute, so the policies of the second one are checked before it.
+    with name_flags(policies="--policy"):
+        chosen = choose([*block_scenario(path, disks[0][1]).policies, *more])
+        twice = next((label for label in chosen.labels if chosen.labels.count(label) > 1), None)
+        if twice is not None:
+            raise InputError.about("policies", f"`{twice}` is given twice")
+        check_chosen(chosen, "replicas")
     networks = (("tasks", NETWORK), ("tasks, busier uplinks", BUSIER_NETWORK))
     tasks = [task_scene(network, _simulate(f"scene 1 of 2: {title}")) for title, network in networks]
-    disks = (("SSD", "ssd.yaml", SSD), ("HDD", "cluster.yaml", HDD))
     blocks = [
         block_scene(path, cluster, words, _simulate(f"scene 2 of 2: blocks, {title}", more))
         for title, cluster, words in disks

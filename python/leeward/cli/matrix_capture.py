@@ -95,9 +95,13 @@ def capture(
         ),
     ] = None,
     interval: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="Length of an interval, which must divide a day: 1h, 30min."),
-    ] = "1h",
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Length of an interval, which must divide a day: 1h, 30min. By default 1h; 1min for class.",
+            show_default=False,
+        ),
+    ] = None,
     count: Annotated[
         str,
         typer.Option(
@@ -201,7 +205,7 @@ def capture(
     flags |= {"ports": "--port", "sampling": "--sampling", "mapping": "--addresses"}
     flags |= {"cluster": "--cluster", "files": "FILE", "direction": "--direction", "tunnels": "--tunnels"}
     settings: dict[str, Any] = {
-        "interval": interval,
+        "interval": ("1min" if by_class else "1h") if interval is None else interval,
         "size": count,
         "content": content,
         "ports": [read_port(one) for one in port or ()],
@@ -231,7 +235,10 @@ def capture(
             print_notes(result, result.cells["t_s"])
         has_traffic = len(result.cells) > 0
     if not has_traffic:
-        error = InputError.about(files[0], "no traffic between known places")
+        of_classes = " of these classes" if classes else ""
+        error = InputError.about(files[0], f"no traffic{of_classes} between known places")
+        if classes:
+            error.add_note("without --classes, each code point is a class")
         if by != "address" and mapping is not None:
             error.add_note("--by address shows the traffic of all addresses, known or not")
         error.add_note("the discards above list the traffic that is not counted, with reasons")

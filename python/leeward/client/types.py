@@ -6,7 +6,7 @@ Ids and times are texts, rates are in bits per second, and None stands for unkno
 from typing import Any, NotRequired, TypedDict
 
 from leeward.client.promise_types import Redecision
-from leeward.decisions import Reason
+from leeward.decisions import DecisionFields
 
 
 class Limit(TypedDict):
@@ -63,24 +63,20 @@ class Reevaluation(TypedDict):
     reason: str
 
 
-class Decision(TypedDict):
+class Decision(DecisionFields):
     """Placement of work, with reasons. Only an outage decision has `fallback`, and its `racks` are empty."""
 
     id: str
     time: str
     kind: str
     request: dict[str, Any]
-    policy: str
     ref: str | None
     hosts: list[str]
     racks: list[str]
-    source: str | None
     limit: Limit | None
     epoch: int
     oldest_telemetry: str | None
     telemetry_age_s: float | None
-    note: str | None
-    why: list[Reason]
     reevaluation: NotRequired[Reevaluation]
     promise: NotRequired[dict[str, Any]]
     redecision: NotRequired[Redecision]

@@ -115,6 +115,12 @@ def task_scene(network: float, simulate: Simulate) -> TaskScene:
     )
 
 
+def block_scenario(source: Path, cluster: str) -> Scenario:
+    """Scenario of block writes; see `block_scene`."""
+    text = source.read_text().replace("cluster: cluster.yaml", f"cluster: {cluster}")
+    return Scenario.from_text(text, FOLDER, data_folder(), source.name)
+
+
 def block_scene(source: Path, cluster: str, disks: str, simulate: Simulate) -> BlockScene:
     """Simulates an hour of block writes.
 
@@ -124,7 +130,6 @@ def block_scene(source: Path, cluster: str, disks: str, simulate: Simulate) -> B
         disks: Disks of this cluster in words.
         simulate: Runs all policies of a scenario under seeds.
     """
-    text = source.read_text().replace("cluster: cluster.yaml", f"cluster: {cluster}")
-    scenario = Scenario.from_text(text, FOLDER, data_folder(), source.name)
+    scenario = block_scenario(source, cluster)
     runs = tuple(simulate(scenario, (scenario.seed,)))
     return BlockScene(disks, scenario, runs, tuple(held_back(run, scenario.cluster) for run in runs))

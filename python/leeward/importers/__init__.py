@@ -45,6 +45,9 @@ def read_graph(network: Graph, *, pods: bool = True) -> "Topology":
             with a unit, or a number of bits per second.
         pods: True to import pods; false to join all racks in one core.
 
+    Returns:
+        The hosts and their places; its method `cluster` makes the `Cluster`.
+
     Raises:
         InputError: The graph is not a tree, or has invalid attributes.
     """

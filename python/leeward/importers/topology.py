@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from leeward._native import Cluster
 from leeward._quantities import bytes_text
 from leeward.errors import InputError
 from leeward.telemetry.discards import Discards
@@ -58,6 +59,35 @@ class Topology:
     notes: list[str] = field(default_factory=list)
     left_out: Discards = field(default_factory=Discards)
     _host_by_name: dict[str, Host] = field(default_factory=dict, repr=False)
+
+    def cluster(
+        self,
+        name: str = "cluster",
+        *,
+        nic: str | None = None,
+        rack_link: str | None = None,
+        oversubscription: str | None = None,
+        pod_link: str | None = None,
+        pod_oversubscription: str | None = None,
+    ) -> Cluster:
+        """The cluster of these hosts. Speeds of links that the topology lacks are arguments.
+
+        Args:
+            name: Display name.
+            nic: Rate of all interfaces of a host: `25Gbps`, `2x25Gbps`.
+            rack_link: Rate of all uplinks of a rack, and of its downlinks: `4x100Gbps`; instead of
+                `oversubscription`.
+            oversubscription: Rate of all interfaces in a rack divided by the rate of its uplinks: `3`.
+            pod_link: Rate of all uplinks of a pod, and of its downlinks; instead of `pod_oversubscription`.
+            pod_oversubscription: Rate of all rack uplinks in a pod divided by the rate of the pod's uplinks.
+
+        Raises:
+            InputError: A speed is missing, is given without effect, or is invalid.
+        """
+        from leeward.importers.cluster_file import Speeds, cluster_file
+
+        speeds = Speeds(nic, rack_link, oversubscription, pod_link, pod_oversubscription)
+        return Cluster(cluster_file(self, speeds, name))
 
     def texts(self) -> list[tuple[str, str]]:
         """Name and text of each file.
