@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from math import isfinite
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from leeward._arrow import Table
@@ -124,6 +125,32 @@ def app_document(app: App | None) -> Document | None:
             raise InputError.about("app", message)
         transfers[ends] = {"from": ends[0], "to": ends[1], "bytes": data["bytes"]}
     return {"tasks": list(tasks.values()), "transfers": list(transfers.values())}
+
+
+def current_hosts(where: Mapping[str, Any] | str | PathLike[str]) -> dict[str, str]:
+    """Host of each task, from a mapping, an answer of `place_tasks`, or a JSON file of either."""
+    name, value = "where", where
+    if isinstance(where, str | PathLike):
+        name = fspath(where)
+        try:
+            value = json.loads(Path(where).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError.about(name, error.strerror or str(error)) from None
+        except ValueError:
+            message = "expected JSON, as `leeward place tasks -o json` writes it"
+            raise InputError.about(name, message) from None
+    if not isinstance(value, Mapping):
+        raise InputError.about(name, "expected an object with the host of each task")
+    tasks = value.get("tasks")
+    if isinstance(tasks, list):
+        entries = [one if isinstance(one, Mapping) else {} for one in tasks]
+        pairs = [(entry.get("task"), entry.get("host")) for entry in entries]
+    else:
+        pairs = list(value.items())
+    hosts = {task: host for task, host in pairs if isinstance(task, str) and isinstance(host, str)}
+    if len(hosts) < len(pairs):
+        raise InputError.about(name, "expected the name of a task and its host in each entry")
+    return hosts
 
 
 def json_text(mapping: Mapping[str, Any], sizes: Collection[str] = SIZES) -> str:

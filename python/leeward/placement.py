@@ -1,18 +1,14 @@
 """Single decisions: hosts for the copies of a block, or for the tasks of an app."""
 
-import json
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any, cast
 
 from leeward import _native
 from leeward._age import MAX_AGE, now_and_max_age
-from leeward._inputs import App, Document, Links, app_document, link_rows, size_text
+from leeward._inputs import App, Document, Links, app_document, current_hosts, link_rows, size_text
+from leeward._matrices import csv_path, errors_name_file, phases, rows_of
 from leeward._policies import Policy, choose_one
 from leeward._quantities import read_move_cost
 from leeward.data import data_folder, hint_fetch
@@ -22,11 +18,8 @@ from leeward.simulation import name_policy
 
 ALL = 65_535
 """Keeps every candidate."""
-MOST_BYTES = 2.0**62
-"""Most bytes of a transfer."""
 ClusterSource = _native.Cluster | Document
 """A cluster, or anything that `Cluster(...)` takes."""
-_CELLS = re.compile(r"\s*[,;\s]\s*")
 POLICY_KINDS = ("replicas", "tasks", "moves", "coflows", "admission")
 """Kinds of plug-ins that are policies."""
 
@@ -199,14 +192,14 @@ def place_tasks(
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
     wall_clock = now_and_max_age(max_age)
-    square = _csv_path(matrix)
+    square = csv_path(matrix)
     label, own = choose_one(policy)
-    with name_arguments(), _errors_name_file(matrix), name_policy("policy"), hint_fetch():
+    with name_arguments(), errors_name_file(matrix), name_policy("policy"), hint_fetch():
         answer = _native.place_tasks(
             network,
             label,
             app_document(app),
-            matrix=None if matrix is None or square is not None else _rows(matrix),
+            matrix=None if matrix is None or square is not None else rows_of(matrix),
             square=square,
             cpus=None if cpus is None else str(cpus),
             memory=None if memory is None else size_text("memory", memory),
@@ -304,17 +297,17 @@ def reevaluate(
         raise InputError.about("margin", f"{margin}: expected a share from 0 to 1")
     network = _native.Cluster(cluster)
     pause_s, state = (0.0, None) if move_cost is None else read_move_cost(move_cost)
-    hosts = _current_hosts(where)
+    hosts = current_hosts(where)
     wall_clock = now_and_max_age(max_age)
-    square = _csv_path(remaining)
+    square = csv_path(remaining)
     label, own = choose_one(policy)
-    with name_arguments(), _errors_name_file(remaining), name_policy("policy"), hint_fetch():
+    with name_arguments(), errors_name_file(remaining), name_policy("policy"), hint_fetch():
         answer = _native.reevaluate(
             network,
             label,
             app_document(app),
             hosts,
-            remaining=None if remaining is None or square is not None else _phases(remaining),
+            remaining=None if remaining is None or square is not None else phases(remaining),
             square=square,
             data=data_folder(),
             pause_s=pause_s,
@@ -331,76 +324,6 @@ def reevaluate(
             own=own,
         )
     return Reevaluation(**answer)
-
-
-def _current_hosts(where: Mapping[str, Any] | str | PathLike[str]) -> dict[str, str]:
-    """Host of each task, from a mapping, an answer of `place_tasks`, or a JSON file of either."""
-    name, value = "where", where
-    if isinstance(where, str | PathLike):
-        name = os.fspath(where)
-        try:
-            value = json.loads(Path(where).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError.about(name, error.strerror or str(error)) from None
-        except ValueError:
-            message = "expected JSON, as `leeward place tasks -o json` writes it"
-            raise InputError.about(name, message) from None
-    if not isinstance(value, Mapping):
-        raise InputError.about(name, "expected an object with the host of each task")
-    tasks = value.get("tasks")
-    if isinstance(tasks, list):
-        entries = [one if isinstance(one, Mapping) else {} for one in tasks]
-        pairs = [(entry.get("task"), entry.get("host")) for entry in entries]
-    else:
-        pairs = list(value.items())
-    hosts = {task: host for task, host in pairs if isinstance(task, str) and isinstance(host, str)}
-    if len(hosts) < len(pairs):
-        raise InputError.about(name, "expected the name of a task and its host in each entry")
-    return hosts
-
-
-def read_remaining(matrix: str, tasks: Sequence[str], phase: int = 0) -> list[dict[str, str | int]]:
-    """Transfers of a traffic matrix in a file: `from`, `to` (names of tasks), `bytes` and `phase`.
-
-    Args:
-        matrix: Path of a CSV or NumPy file.
-        tasks: Names of the tasks, in the order of the rows.
-        phase: Phase of the transfers, of those that are left.
-
-    Raises:
-        InputError: The file is invalid, or has another number of rows.
-    """
-    rows = _rows_of_file(matrix)
-    if any(len(row) != len(tasks) for row in rows) or len(rows) != len(tasks):
-        message = f"{len(rows)} rows, but there are {len(tasks)} tasks: expected a square"
-        raise InputError.about(matrix, message)
-    if not all(0 <= value <= MOST_BYTES for row in rows for value in row):
-        raise InputError.about(matrix, "expected numbers of bytes, not negative")
-    return [
-        {"from": start, "to": end, "bytes": f"{value:.0f}B", "phase": phase}
-        for start, row in zip(tasks, rows, strict=True)
-        for end, value in zip(tasks, row, strict=True)
-        if start != end and value >= 0.5
-    ]
-
-
-def _rows_of_file(matrix: str | PathLike[str]) -> list[list[float]]:
-    """Rows of a traffic matrix in a CSV or NumPy file."""
-    if _csv_path(matrix) is None:
-        return _rows(matrix)
-    try:
-        lines = Path(matrix).read_text(encoding="utf-8").splitlines()
-        return [[float(cell) for cell in _CELLS.split(line.strip())] for line in lines if line.strip()]
-    except OSError as error:
-        raise InputError.about(matrix, error.strerror or str(error)) from None
-    except ValueError:
-        raise InputError.about(matrix, "expected a square of numbers") from None
-
-
-def _csv_path(matrix: Any) -> str | None:
-    """Path of a traffic matrix in a CSV file; None for any other matrix."""
-    square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
-    return None if square is None or square.endswith(".npy") else square
 
 
 def migrate(
@@ -443,54 +366,6 @@ def migrate(
         loads = link_rows(telemetry, "telemetry", "load_bps")
         answer = _native.migrate(network, policy, running, loads, hot=hot, seed=seed, clock=wall_clock)
     return cast(MoveDecision, answer)
-
-
-def _phases(matrix: Any) -> list[list[list[float]]]:
-    """Traffic matrices of phases as rows of numbers; one matrix is one phase."""
-    if isinstance(matrix, str | PathLike):
-        return [_rows(matrix)]
-    if isinstance(matrix, list) and all(isinstance(phase, str | PathLike) for phase in matrix):
-        return [_rows_of_file(phase) for phase in matrix]
-    import numpy
-
-    try:
-        dimensions = numpy.ndim(matrix)
-    except ValueError:
-        dimensions = 0
-    return [_rows(phase) for phase in matrix] if dimensions == 3 else [_rows(matrix)]
-
-
-def _rows(matrix: Any) -> list[list[float]]:
-    """A traffic matrix as rows of numbers."""
-    import numpy
-
-    from leeward import _npy
-    from leeward.matrix.series import check_tasks
-
-    name = str(matrix) if isinstance(matrix, str | PathLike) else "matrix"
-    if isinstance(matrix, str | PathLike):
-        array = _npy.read(matrix)
-    else:
-        try:
-            array = numpy.asarray(matrix)
-        except ValueError:
-            array = numpy.zeros(0)
-    if array.ndim != 2:
-        raise InputError.about(name, "expected a square of numbers")
-    _npy.check_numbers(array, name)
-    check_tasks(max(array.shape), name)
-    return array.astype(numpy.float64).tolist()  # type: ignore[no-any-return]
-
-
-@contextmanager
-def _errors_name_file(matrix: Any) -> Iterator[None]:
-    """Adds the name of the file to errors about a matrix in a file."""
-    try:
-        yield
-    except InputError as error:
-        if error.file != "matrix" or not isinstance(matrix, str | PathLike):
-            raise
-        raise InputError(str(matrix), None, None, error.field, error.message) from None
 
 
 def policies() -> list[dict[str, Any]]:

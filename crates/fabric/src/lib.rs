@@ -25,6 +25,10 @@
 //! # Ok::<(), leeward_fabric::input::InputError>(())
 //! ```
 
+// In the crate that most others need, so that a build elsewhere ends with this line and not with errors of other crates.
+#[cfg(not(target_os = "linux"))]
+compile_error!("Leeward runs on Linux only");
+
 mod capacities;
 pub mod cluster;
 mod dscp;

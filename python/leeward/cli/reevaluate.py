@@ -120,7 +120,7 @@ def reevaluate(
     Shows the moves, or the reason why the app stays. With files, the command moves nothing. With --decision,
     the controller moves the app in its ledger, and the scheduler of the app has to move the tasks.
     """
-    from leeward.placement import read_remaining
+    from leeward._matrices import read_remaining
     from leeward.placement import reevaluate as decide
 
     if decision is not None:
