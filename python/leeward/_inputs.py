@@ -286,7 +286,7 @@ def _workload(workload: Any, tables: dict[str, Any]) -> Any:
     """A workload that reads its table by name; the table is added to `tables`."""
     if not isinstance(workload, Mapping):
         return workload
-    named = dict(workload)
+    result = dict(workload)
     for kind, settings in workload.items():
         file = settings.get("file") if isinstance(settings, Mapping) else None
         more: dict[str, Any] = {}
@@ -297,8 +297,8 @@ def _workload(workload: Any, tables: dict[str, Any]) -> Any:
 
             name = f"{len(tables)}"
             tables[name] = pyarrow.table(file)
-            named[kind] = {**settings, **more, "file": f"table:{name}"}
-    return named
+            result[kind] = {**settings, **more, "file": f"table:{name}"}
+    return result
 
 
 def _pairs(matrix: Any) -> Any:

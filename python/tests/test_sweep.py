@@ -106,7 +106,7 @@ def test_a_sweep_without_an_output_folder_has_the_same_results(scenario: Path, t
 )
 @pytest.mark.filterwarnings("default")
 def test_ray_does_not_change_the_results(scenario: Path, tmp_path: Path) -> None:
-    # A function of a function goes to other processes with its code; one of this module would need the module.
+    # A function of a function goes to other processes with its code; one of this module needs the module.
     def coolest(request: BlockRequest, view: View) -> Any:
         return view.residual_in
 

@@ -127,7 +127,7 @@ def class_loads(
     Raises:
         InputError: A file cannot be read or is of another kind, or an argument is invalid.
     """
-    named = None if classes is None else [(name, _texts(points)) for name, points in classes.items()]
+    points = None if classes is None else [(name, _texts(one)) for name, one in classes.items()]
     return ClassLoads(
         *read_tables(
             files,
@@ -142,7 +142,7 @@ def class_loads(
             counters=counters,
             direction=direction,
             tunnels=tunnels,
-            classes=named,
+            classes=points,
             progress=progress,
         )
     )

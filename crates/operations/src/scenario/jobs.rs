@@ -77,7 +77,7 @@ fn kind(
 
 fn stages(job: &JobFile, operations: &[Operation]) -> Result<Vec<Stage>, InputError> {
     let single;
-    let (given, prefix) = match (&job.stages, &job.steps) {
+    let (files, prefix) = match (&job.stages, &job.steps) {
         (Some(stages), None) => {
             let own = [("workers", job.workers), ("repeat", job.repeat)];
             if let Some((field, _)) = own.iter().find(|(_, value)| value.is_some()) {
@@ -97,8 +97,8 @@ fn stages(job: &JobFile, operations: &[Operation]) -> Result<Vec<Stage>, InputEr
         (None, None) => return Err(invalid("steps", "missing: expected this or `stages`")),
         (Some(_), Some(_)) => return Err(invalid("steps", "beside `stages`: expected one of the two")),
     };
-    let mut stages = Vec::with_capacity(given.len());
-    for (number, stage) in given.iter().enumerate() {
+    let mut stages = Vec::with_capacity(files.len());
+    for (number, stage) in files.iter().enumerate() {
         let under = |error: InputError| if prefix { error.under(format!("stages[{number}]")) } else { error };
         for (field, value, most) in
             [("workers", stage.workers, MOST_WORKERS), ("repeat", stage.repeat, MOST_REPEATS)]

@@ -95,13 +95,13 @@ impl Scenario {
                 Cluster::from_file(&path.to_string_lossy())?
             }
             ClusterSource::Fields(fields) => {
-                let named =
+                let under_cluster =
                     |error: InputError| InputError { file: file.to_owned(), ..error }.under("cluster");
-                Cluster::from_json(file, fields).map_err(named)?
+                Cluster::from_json(file, fields).map_err(under_cluster)?
             }
         };
-        let named = |error: InputError| InputError { file: file.to_owned(), ..error };
-        Scenario::new(&read, cluster).map_err(named)
+        let in_file = |error: InputError| InputError { file: file.to_owned(), ..error };
+        Scenario::new(&read, cluster).map_err(in_file)
     }
 
     /// Reads a scenario from text, on a cluster in memory in place of the one that the text names.
@@ -110,8 +110,8 @@ impl Scenario {
     /// Returns an error for the first invalid field.
     pub fn on_cluster(file: &str, text: &str, cluster: Cluster) -> Result<Scenario, InputError> {
         let read: OperationsFile = read_yaml(file, text)?;
-        let named = |error: InputError| InputError { file: file.to_owned(), ..error };
-        Scenario::new(&read, cluster).map_err(named)
+        let in_file = |error: InputError| InputError { file: file.to_owned(), ..error };
+        Scenario::new(&read, cluster).map_err(in_file)
     }
 
     /// Checks the contents of a file; `cluster` is the cluster that it names.
