@@ -249,7 +249,7 @@ impl IntoProblem for NoEnforcer {
 }
 
 impl IntoProblem for EnforcerError {
-    fn problem(self, _: &Clock) -> Problem {
+    fn problem(self, clock: &Clock) -> Problem {
         let unknown = |field: &str, what: &str, name: &str| {
             Problem::field(field, format!("`{}`: the cluster has no such {what}", excerpt(name)))
         };
@@ -270,6 +270,11 @@ impl IntoProblem for EnforcerError {
                 "the name belongs to an enforcer of kind {} at host `{}`; use another name, or remove that enforcer",
                 kind.name(),
                 excerpt(&host)
+            ),
+            AcknowledgeError::OtherInstance(ends) => format!(
+                "another enforcer of this name has a lease until {}; give each enforcer of a host a name of its own \
+                 (--name), or wait for the end of the lease",
+                clock.text(ends)
             ),
             AcknowledgeError::OtherSet(present) => format!(
                 "the version is of another set of promises, and this service has set {}; read the promises again and \

@@ -270,6 +270,15 @@ impl Problem {
         Problem { field: Some(field.into()), ..Problem::new(FORBIDDEN, detail) }
     }
 
+    /// An enforcer has a name that a token may not use.
+    pub fn foreign_enforcer(name: &str, token: &Client, own: &str) -> Problem {
+        let (name, own) = (excerpt(name), excerpt(own));
+        let detail = format!(
+            "`{name}`: the token `{token}` may use only the name `{own}`, or one that begins with `{own}:`"
+        );
+        Problem { field: Some("enforcer".to_owned()), ..Problem::new(FORBIDDEN, detail) }
+    }
+
     /// The host header names another host, and the service has no tokens.
     pub fn misdirected(host: &str) -> Problem {
         let host = excerpt(host);

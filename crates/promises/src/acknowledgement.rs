@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leeward_fabric::Nanos;
 use leeward_records::{AppliedState, Enforcer, EnforcerKind, PromisesVersion};
 
-use crate::seen::{Counters, Latency};
+use crate::seen::{Latency, RequestCounters};
 
 /// What an enforcer has applied. It renews the enforcer's lease.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,6 +19,8 @@ pub struct Acknowledgement {
     pub host: String,
     /// Device whose volumes it serves; `None` for all volumes of the host.
     pub device: Option<String>,
+    /// Tells the enforcer from others of its name; `None` if it states none.
+    pub instance: Option<String>,
     /// Addresses of the host.
     pub addresses: Vec<IpAddr>,
     /// Length of the lease.
@@ -37,7 +39,7 @@ pub struct AcknowledgedWorkload {
     /// State of its promise.
     pub state: AppliedState,
     /// Counters since the enforcer began.
-    pub counters: Counters,
+    pub counters: RequestCounters,
     /// Latencies that its requests have had recently.
     pub latencies: Vec<Latency>,
 }
@@ -49,8 +51,8 @@ pub struct Acknowledged {
     pub enforcer: Arc<Enforcer>,
     /// True if the enforcer differs from before, besides the end of its lease.
     pub changed: bool,
-    /// True if the addresses of its host differ from before.
-    pub moved: bool,
+    /// Hosts whose addresses differ from before: its host, and the one of an enforcer whose name it took.
+    pub moved: Vec<String>,
     /// Enforcer whose place it took, because there are too many; its lease had run out.
     pub replaced: Option<String>,
     /// Workloads without a promise at this enforcer, in the order of the acknowledgement. They may have ended.
@@ -62,6 +64,8 @@ pub struct Acknowledged {
 pub enum AcknowledgeError {
     /// The enforcer of this name is of another kind or host, named here.
     NameTaken(EnforcerKind, String),
+    /// Another enforcer of this name has a lease; it ends at this time, unless it is renewed.
+    OtherInstance(Nanos),
     /// The version is of another set of promises: of another service, or of a store that was lost.
     OtherSet(PromisesVersion),
     /// The version is later than the present one.

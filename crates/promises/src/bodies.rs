@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::acknowledgement::{AcknowledgedWorkload, Acknowledgement};
-use crate::seen::{Counters, Latency};
+use crate::seen::{Latency, RequestCounters};
 
 /// Default length of a lease.
 pub const LEASE: Nanos = Nanos(15 * Nanos::SECOND.0);
@@ -53,6 +53,11 @@ pub struct AcknowledgementBody {
     /// Device whose volumes it serves, such as `r1h1:ssd`; by default all of the host. Only for the kind `nfs`.
     #[serde(default)]
     pub device: Option<String>,
+    /// Tells this enforcer from others of its name, and is the same after a restart of the program. While the lease of
+    /// another instance holds, the acknowledgement is rejected.
+    #[serde(default)]
+    #[schemars(with = "Option<Name>")]
+    pub instance: Option<String>,
     /// Addresses of the host, for the filters of enforcers at other hosts.
     #[serde(default)]
     #[schemars(schema_with = "addresses")]
@@ -88,7 +93,7 @@ pub struct AcknowledgedBody {
     pub detail: Option<String>,
     /// Counters since the enforcer began; they never fall while it runs.
     #[serde(default)]
-    pub counters: Counters,
+    pub counters: RequestCounters,
     /// Latencies of the requests that ended recently, as the enforcer saw them.
     #[serde(default)]
     #[schemars(length(max = MAX_LATENCIES))]
@@ -130,6 +135,9 @@ impl AcknowledgementBody {
                 "device",
                 "expected none: only an enforcer of kind nfs serves a device",
             ));
+        }
+        if self.instance.as_ref().is_some_and(|instance| !Name::fits(instance)) {
+            return Err(InvalidField::new("instance", expected_name()));
         }
         let ttl = self.lease.unwrap_or(LEASE);
         if !(LEASES[0]..=LEASES[1]).contains(&ttl) {
@@ -174,6 +182,7 @@ impl AcknowledgementBody {
             kind: self.kind,
             host: self.host.clone(),
             device: self.device.clone(),
+            instance: self.instance.clone(),
             addresses,
             ttl,
             applied: self.applied()?,
@@ -269,7 +278,8 @@ mod tests {
     #[test]
     fn invalid_acknowledgements_name_their_field() {
         assert_eq!(field(|_| {}), Ok(()));
-        let cases: [(Change, &str); 14] = [
+        let cases: [(Change, &str); 15] = [
+            (|body| body["instance"] = json!(""), "instance"),
             (|body| body["lease"] = json!("0s"), "lease"),
             (|body| body["lease"] = json!("2h"), "lease"),
             (|body| body["kind"] = json!("net"), "device"),
@@ -309,7 +319,7 @@ mod tests {
             Latency { percentile: 99.0, seconds: f64::INFINITY },
         ] {
             let (workload, state, detail) = ("a".to_owned(), AppliedWord::Applied, None);
-            let (counters, latencies) = (Counters::default(), vec![latency]);
+            let (counters, latencies) = (RequestCounters::default(), vec![latency]);
             let body = AcknowledgedBody { workload, state, detail, counters, latencies };
             assert!(body.read().is_err(), "{latency:?}");
         }

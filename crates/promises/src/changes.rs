@@ -107,7 +107,7 @@ impl PromiseEvent {
             before: *before,
             version: status.version,
             seen_s: status.seen.as_ref().map(|seen| seen.seconds),
-            enforcement: EnforcementView::of(status),
+            enforcement: EnforcementView::of(status, clock),
         }
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     use leeward_agreements::GrantedSlo;
 
     use super::*;
-    use crate::seen::Counters;
+    use crate::seen::RequestCounters;
 
     fn table(promises: &[(&str, PromiseState, &[BurnAlert])]) -> PromisesTable {
         let status = |&(workload, state, alerts): &(&str, PromiseState, &[BurnAlert])| PromiseStatus {
@@ -159,7 +159,8 @@ mod tests {
             state,
             places: Vec::new(),
             seen: None,
-            total: Counters::default(),
+            total: RequestCounters::default(),
+            counted_since: None,
             rates: [None; 5],
             alerts: alerts.to_vec(),
         };

@@ -3,7 +3,7 @@
 use leeward_agreements::{Grant, GrantedSlo, GrantedStage};
 use leeward_models::BucketRecord;
 use leeward_records::{Enforcer, EnforcerKind};
-use leeward_slo::priorities::LEVELS;
+use leeward_slo::file::OverName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,19 +34,14 @@ pub struct EnforcerPromises {
 pub struct NetPromise {
     /// Name of the workload.
     pub workload: String,
-    /// Number of the version in which its priorities or limits last changed.
-    pub version: u64,
     /// Stage of the path: `network-in` for requests of a client on this host, `network-out` for replies of a server.
     pub stage: String,
     /// Host at the other end.
     pub peer: String,
     /// Addresses of that host, as its enforcers state them. Without one, the name of the host has to be resolved.
     pub peer_addresses: Vec<String>,
-    /// Priority; 0 is served first.
+    /// Priority; 0 is served first. Its packets have the DSCP of class selector 7 for 0, down to 1 for 6 and later ones.
     pub priority: u32,
-    /// Differentiated Services Code Point of the packets, 0 to 63: class selector 7 for priority 0, down to 1.
-    #[schemars(range(min = 0, max = 63))]
-    pub dscp: u8,
     /// Token buckets to enforce, all at once: bytes per second, and bytes.
     pub limits: Vec<BucketRecord>,
 }
@@ -56,43 +51,39 @@ pub struct NetPromise {
 pub struct NfsPromise {
     /// Name of the workload.
     pub workload: String,
-    /// Number of the version in which its priorities or limits last changed.
-    pub version: u64,
     /// Host that sends the requests.
     pub client: String,
     /// Addresses of that host, as its enforcers state them. Without one, the name of the host has to be resolved.
     pub client_addresses: Vec<String>,
-    /// Device of the volume; the host if no device is known.
-    pub volume: String,
     /// Priority; 0 is served first.
     pub priority: u32,
     /// Token buckets to enforce, all at once: seconds of service per second, and seconds of service.
     pub limits: Vec<BucketRecord>,
     /// The SLO. Requests with a longer latency count as late.
     pub slo: GrantedSlo,
+    /// Handling of requests over a limit. An enforcer with another one refuses the promise. Absent if the workload does
+    /// not state it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<OverName>,
+    /// Requests that the device has at once, as the bound assumes. An enforcer with another number refuses the promise.
+    /// Absent if no workload states a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<u32>,
 }
 
-/// DSCP of a priority on networks: the class selectors CS7 to CS1 for the seven priorities of switches (Zhu's thesis,
-/// section 2.2.2). Lower priorities have the last of them, and best effort has 0.
-pub fn dscp(priority: u32) -> u8 {
-    let level = LEVELS.saturating_sub(priority).clamp(1, 7);
-    // A class selector is the old precedence, in the upper three of six bits (RFC 2474, section 4.2.2).
-    (level as u8) << 3
-}
-
-/// Promises of an enforcer among `grants`, each with the number of its version. `addresses` has the addresses of a host.
+/// Promises of an enforcer among `grants`. `addresses` has the addresses of a host.
 pub fn document<'a>(
     enforcer: &Enforcer,
     set: u64,
     version: u64,
-    grants: impl Iterator<Item = (&'a Grant, u64)>,
+    grants: impl Iterator<Item = &'a Grant>,
     addresses: impl Fn(&str) -> Vec<String>,
 ) -> EnforcerPromises {
     let (mut net, mut nfs) = (Vec::new(), Vec::new());
-    for (grant, version) in grants {
+    for grant in grants {
         match enforcer.kind {
-            EnforcerKind::Net => net.extend(net_promises(enforcer, grant, version, &addresses)),
-            EnforcerKind::Nfs => nfs.extend(nfs_promise(enforcer, grant, version, &addresses)),
+            EnforcerKind::Net => net.extend(net_promises(enforcer, grant, &addresses)),
+            EnforcerKind::Nfs => nfs.extend(nfs_promise(enforcer, grant, &addresses)),
         }
     }
     net.sort_by(|a, b| (&a.workload, &a.stage).cmp(&(&b.workload, &b.stage)));
@@ -117,7 +108,6 @@ fn stage<'a>(grant: &'a Grant, name: &str) -> Option<&'a GrantedStage> {
 fn net_promises(
     enforcer: &Enforcer,
     grant: &Grant,
-    version: u64,
     addresses: impl Fn(&str) -> Vec<String>,
 ) -> Vec<NetPromise> {
     let ends = [("network-in", &grant.client, &grant.server), ("network-out", &grant.server, &grant.client)];
@@ -126,12 +116,10 @@ fn net_promises(
         let stage = stage(grant, name)?;
         Some(NetPromise {
             workload: grant.workload.clone(),
-            version,
             stage: stage.stage.clone(),
             peer: peer.clone(),
             peer_addresses: addresses(peer),
             priority: stage.priority,
-            dscp: dscp(stage.priority),
             limits: stage.limits.clone(),
         })
     };
@@ -141,7 +129,6 @@ fn net_promises(
 fn nfs_promise(
     enforcer: &Enforcer,
     grant: &Grant,
-    version: u64,
     addresses: impl Fn(&str) -> Vec<String>,
 ) -> Option<NfsPromise> {
     let is_own = grant.server == enforcer.host
@@ -149,23 +136,12 @@ fn nfs_promise(
     let stage = stage(grant, "storage").filter(|_| is_own)?;
     Some(NfsPromise {
         workload: grant.workload.clone(),
-        version,
         client: grant.client.clone(),
         client_addresses: addresses(&grant.client),
-        volume: grant.volume.clone(),
         priority: stage.priority,
         limits: stage.limits.clone(),
         slo: grant.slo,
+        over: stage.over,
+        outstanding: stage.outstanding,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_seven_priorities_have_the_class_selectors() {
-        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(dscp), [56, 48, 40, 32, 24, 16, 8]);
-        assert_eq!([7, u32::MAX].map(dscp), [8, 8], "a promise is never best effort");
-    }
 }

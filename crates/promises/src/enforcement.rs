@@ -1,6 +1,6 @@
 //! The state machine of promises in force: versions, enforcers and what they count. Time is an argument.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_agreements::Grant;
@@ -10,7 +10,8 @@ use leeward_records::{AppliedState, Enforcer, EnforcerKind, PromisesVersion};
 use crate::acknowledgement::{AcknowledgeError, Acknowledged, Acknowledgement};
 use crate::burn::{BurnAlert, WINDOWS};
 use crate::enforcers::{EnforcerState, Enforcers, Growth};
-use crate::seen::{Counters, Seen};
+use crate::recent::RecentChanges;
+use crate::seen::{RequestCounters, Seen};
 use crate::status::{Place, PlaceState, PlaceStatus, PromiseState, PromiseStatus, Reported, places};
 
 /// Age up to which a latency shows that a promise is seen: the shortest window of burn rates.
@@ -19,7 +20,8 @@ const RECENT: Nanos = WINDOWS[0];
 /// Versions of promises, enforcers, and what they count.
 #[derive(Clone, Debug, Default)]
 pub struct Enforcement {
-    version: PromisesVersion,
+    /// Version of the set, and the last changes.
+    recent: RecentChanges,
     /// Version at which this state began. Changes before it are unknown, so all hosts may have changed then.
     began: u64,
     /// Version of the last change of the promises of a host, by name.
@@ -40,21 +42,26 @@ impl Enforcement {
 
     /// Version of the set of promises.
     pub fn version(&self) -> PromisesVersion {
-        self.version
+        self.recent.version
+    }
+
+    /// Version of the set of promises, with the hosts that the last versions concern.
+    pub fn recent(&self) -> &RecentChanges {
+        &self.recent
     }
 
     /// Begins the next version, in which the promises of these hosts have changed.
     pub fn advance<'a>(&mut self, hosts: impl IntoIterator<Item = &'a str>, now: Nanos) -> PromisesVersion {
-        self.version = self.version.next(now);
-        for host in hosts {
-            self.changed.insert(host.to_owned(), self.version.number);
-        }
-        self.version
+        let version = self.recent.version.next(now);
+        let hosts: BTreeSet<String> = hosts.into_iter().map(str::to_owned).collect();
+        self.changed.extend(hosts.iter().map(|host| (host.clone(), version.number)));
+        self.recent.advance(version, hosts);
+        version
     }
 
     /// Takes on a version from the store. It is unknown which hosts have changed.
     pub fn follow(&mut self, version: PromisesVersion) {
-        self.version = version;
+        self.recent.follow(version);
         self.began = version.number;
     }
 
@@ -73,9 +80,19 @@ impl Enforcement {
         self.enforcers.note(record, now);
     }
 
-    /// Removes an enforcer.
+    /// Removes an enforcer, as the leader did.
     pub fn remove(&mut self, name: &str) -> Option<Arc<Enforcer>> {
         self.enforcers.remove(name)
+    }
+
+    /// Removes an enforcer that has ended. Its addresses still count for the length of its lease.
+    pub fn end_enforcer(&mut self, name: &str, now: Nanos) -> Option<Arc<Enforcer>> {
+        self.enforcers.end(name, now)
+    }
+
+    /// Forgets addresses of enforcers that ended a lease ago. Returns the hosts whose addresses differ from before.
+    pub fn forget_addresses(&mut self, now: Nanos) -> Vec<String> {
+        self.enforcers.forget_addresses(now)
     }
 
     /// Takes an acknowledgement, renews the lease of the enforcer, and counts what it counted. `is_own` is true for
@@ -90,23 +107,26 @@ impl Enforcement {
         is_own: &dyn Fn(&str) -> bool,
     ) -> Result<Acknowledged, AcknowledgeError> {
         let (acknowledged, growths) =
-            self.enforcers.acknowledge(acknowledgement, self.version, now, is_own)?;
+            self.enforcers.acknowledge(acknowledgement, self.recent.version, now, is_own)?;
         let is_net = acknowledged.enforcer.kind == EnforcerKind::Net;
         for Growth { workload, growth, latencies } in growths {
             // An enforcer of packets sees no requests, and the server counts the same bytes.
             let growth = if is_net {
-                Counters { over_limit: growth.over_limit, ..Counters::default() }
+                RequestCounters { over_limit: growth.over_limit, ..RequestCounters::default() }
             } else {
                 growth
             };
             let seen = self.seen.entry(workload).or_default();
+            if !is_net {
+                seen.begin(now);
+            }
             seen.add(now, growth);
             seen.set_latencies(now, &acknowledged.enforcer.name, latencies);
         }
         Ok(acknowledged)
     }
 
-    /// End of the next lease.
+    /// End of the next lease, or of the addresses of an enforcer that has ended.
     pub fn due(&self) -> Option<Nanos> {
         self.enforcers.due()
     }
@@ -150,6 +170,7 @@ impl Enforcement {
             places,
             seen: latest,
             total: seen.total(),
+            counted_since: seen.since(),
             alerts: BurnAlert::of(&rates),
             rates,
         }

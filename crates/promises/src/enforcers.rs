@@ -9,7 +9,8 @@ use leeward_fabric::Nanos;
 use leeward_records::{Enforcer, EnforcerKind, PromisesVersion};
 
 use crate::acknowledgement::{AcknowledgeError, Acknowledged, Acknowledgement};
-use crate::seen::{Counters, Latency};
+use crate::former::FormerAddresses;
+use crate::seen::{Latency, RequestCounters};
 
 /// Largest number of enforcers. Beyond it, a new one replaces one whose lease has run out.
 pub const MAX_ENFORCERS: usize = 100_000;
@@ -19,18 +20,20 @@ pub const MAX_ENFORCERS: usize = 100_000;
 pub struct EnforcerState {
     /// The enforcer.
     pub record: Arc<Enforcer>,
+    /// Instance of its last acknowledgement; `None` if it states none, or if this service has received none.
+    pub instance: Option<String>,
     /// Time of its last acknowledgement; `None` if this service has received none.
     pub heard: Option<Nanos>,
     /// End of its lease.
     pub ends: Nanos,
     /// Counters of its workloads at the last acknowledgement.
-    pub counters: BTreeMap<String, Counters>,
+    pub counters: BTreeMap<String, RequestCounters>,
 }
 
 /// Growth of a workload's counters, and its latencies.
 pub struct Growth {
     pub workload: String,
-    pub growth: Counters,
+    pub growth: RequestCounters,
     pub latencies: Vec<Latency>,
 }
 
@@ -41,6 +44,7 @@ pub struct Enforcers {
     by_host: BTreeMap<String, BTreeSet<String>>,
     /// Ends of leases that have not run out.
     ends: BTreeSet<(Nanos, String)>,
+    former: FormerAddresses,
 }
 
 impl Enforcers {
@@ -70,11 +74,13 @@ impl Enforcers {
         })
     }
 
-    /// Addresses of a host, as its enforcers state them, in order and once each.
+    /// Addresses of a host, as its enforcers state them, in order and once each. Those of an enforcer that has ended count
+    /// for the length of its lease.
     pub fn addresses(&self, host: &str) -> BTreeSet<IpAddr> {
         let names = self.by_host.get(host).into_iter().flatten();
         let states = names.filter_map(|name| self.all.get(name));
-        states.flat_map(|state| state.record.addresses.iter().copied()).collect()
+        let stated = states.flat_map(|state| state.record.addresses.iter().copied());
+        stated.chain(self.former.of(host)).collect()
     }
 
     /// Numbers of enforcers with a lease, and of those without.
@@ -82,15 +88,32 @@ impl Enforcers {
         (self.ends.len(), self.all.len() - self.ends.len())
     }
 
-    /// End of the next lease.
+    /// End of the next lease, or of the addresses of an enforcer that has ended.
     pub fn due(&self) -> Option<Nanos> {
-        self.ends.first().map(|(at, _)| *at)
+        let lease = self.ends.first().map(|(at, _)| *at);
+        [lease, self.former.due()].into_iter().flatten().min()
     }
 
     /// Adds or replaces an enforcer from the store. A lease that had not run out begins now.
     pub fn note(&mut self, record: Arc<Enforcer>, now: Nanos) {
         let ends = now.plus(record.ttl);
-        self.insert(EnforcerState { record, heard: None, ends, counters: BTreeMap::new() });
+        let (instance, heard, counters) = (None, None, BTreeMap::new());
+        self.insert(EnforcerState { record, instance, heard, ends, counters });
+    }
+
+    /// Removes an enforcer that has ended. Its addresses still count for the length of its lease.
+    pub fn end(&mut self, name: &str, now: Nanos) -> Option<Arc<Enforcer>> {
+        let record = self.remove(name)?;
+        self.former.keep(&record.host, name, &record.addresses, now.plus(record.ttl));
+        Some(record)
+    }
+
+    /// Forgets addresses of enforcers that ended long ago. Returns the hosts whose addresses differ from before.
+    pub fn forget_addresses(&mut self, now: Nanos) -> Vec<String> {
+        let ended = self.former.expire(now);
+        // An enforcer of the host may state the same addresses.
+        let differs = |(host, all): &(String, BTreeSet<IpAddr>)| !all.is_subset(&self.addresses(host));
+        ended.into_iter().filter(differs).map(|(host, _)| host).collect()
     }
 
     /// Removes an enforcer.
@@ -128,23 +151,34 @@ impl Enforcers {
         now: Nanos,
         is_own: &dyn Fn(&str) -> bool,
     ) -> Result<(Acknowledged, Vec<Growth>), AcknowledgeError> {
-        let Acknowledgement { name, kind, host, device, mut addresses, ttl, applied, workloads } =
+        let Acknowledgement { name, kind, host, device, instance, mut addresses, ttl, applied, workloads } =
             acknowledgement;
-        let before = self.all.get(&name);
-        let record = before.map(|state| state.record.clone());
-        check_version(applied, record.as_deref(), present)?;
-        if let Some(record) = &record
-            && (record.kind, &record.host) != (kind, &host)
-        {
-            return Err(AcknowledgeError::NameTaken(record.kind, record.host.clone()));
+        let named = self.all.get(&name);
+        let is_same = |state: &&EnforcerState| (state.record.kind, &state.record.host) == (kind, &host);
+        // Without a lease, the name is free for another kind or host.
+        if let Some(other) = named.filter(|state| !is_same(state) && !state.record.expired) {
+            return Err(AcknowledgeError::NameTaken(other.record.kind, other.record.host.clone()));
         }
-        let replaced = match before {
+        let replaced = match named {
             None if self.all.len() >= MAX_ENFORCERS => Some(self.oldest_expired()?),
             _ => None,
         };
+        let former_host = named.map(|state| state.record.host.clone()).filter(|former| *former != host);
+        let before = named.filter(is_same);
+        let record = before.map(|state| state.record.clone());
+        check_version(applied, record.as_deref(), present)?;
+        let is_other = |state: &&EnforcerState| {
+            instance.as_ref().zip(state.instance.as_ref()).is_some_and(|(own, other)| own != other)
+        };
+        let other = before.filter(is_other);
+        if let Some(state) = other.filter(|state| !state.record.expired) {
+            return Err(AcknowledgeError::OtherInstance(state.ends));
+        }
+        let is_new = other.is_some();
+        let instance = instance.or_else(|| before?.instance.clone());
         addresses.sort_unstable();
         addresses.dedup();
-        let earlier = before.map(|state| &state.counters);
+        let earlier = before.filter(|_| !is_new).map(|state| &state.counters);
         let (mut states, mut counters) = (BTreeMap::new(), BTreeMap::new());
         let (mut growths, mut unknown) = (Vec::new(), Vec::new());
         for workload in workloads {
@@ -178,10 +212,13 @@ impl Enforcers {
         if let Some(replaced) = &replaced {
             self.remove(replaced);
         }
-        let addresses_before = self.addresses(&enforcer.host);
-        let ends = now.plus(enforcer.ttl);
-        self.insert(EnforcerState { record: enforcer.clone(), heard: Some(now), ends, counters });
-        let moved = self.addresses(&enforcer.host) != addresses_before;
+        let concerned = std::iter::once(enforcer.host.clone()).chain(former_host);
+        let concerned: Vec<_> = concerned.map(|host| (self.addresses(&host), host)).collect();
+        let (ends, heard) = (now.plus(enforcer.ttl), Some(now));
+        self.former.forget(&enforcer.host, &enforcer.name);
+        self.insert(EnforcerState { record: enforcer.clone(), instance, heard, ends, counters });
+        let moved = concerned.into_iter().filter(|(before, host)| self.addresses(host) != *before);
+        let moved = moved.map(|(_, host)| host).collect();
         Ok((Acknowledged { enforcer, changed, moved, replaced, unknown }, growths))
     }
 

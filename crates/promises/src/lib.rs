@@ -22,6 +22,9 @@ mod copy;
 pub mod document;
 mod enforcement;
 mod enforcers;
+mod former;
+pub mod levels;
+mod recent;
 mod redecide;
 mod seen;
 mod status;
@@ -32,8 +35,9 @@ pub use self::burn::{BurnAlert, WINDOWS};
 pub use self::changes::{EnforcerChange, EnforcerEvent, PromiseChange, PromiseEvent};
 pub use self::enforcement::Enforcement;
 pub use self::enforcers::{EnforcerState, MAX_ENFORCERS};
+pub use self::recent::RecentChanges;
 pub use self::redecide::{ChangeInput, Redecided, redecide};
-pub use self::seen::{Counters, Latency};
+pub use self::seen::{Latency, RequestCounters};
 pub use self::status::{
     Place, PlaceState, PlaceStatus, PromiseState, PromiseStatus, PromisesTable, Reported, places,
 };

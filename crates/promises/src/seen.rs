@@ -10,23 +10,23 @@ use crate::burn::{Burn, Counts};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "WorkloadCounters")]
-pub struct Counters {
+pub struct RequestCounters {
     /// Bytes of payload; of an enforcer of kind `net`, bytes sent.
     pub bytes: u64,
     /// Requests that ended; 0 for an enforcer of kind `net`, which sees packets.
     pub requests: u64,
     /// Requests, or packets, that were over a limit.
     pub over_limit: u64,
-    /// Requests that ended; 0 for an enforcer of kind `net`, which sees packets.with a latency above the SLO's.
+    /// Requests with a latency above the SLO's; 0 for an enforcer of kind `net`.
     pub late: u64,
 }
 
-impl Counters {
+impl RequestCounters {
     /// Growth since earlier counters of the same enforcer. If one of them is lower than before, the enforcer has begun
     /// again, and all of them count from 0.
-    pub fn since(self, before: Counters) -> Counters {
+    pub fn since(self, before: RequestCounters) -> RequestCounters {
         let growth = || {
-            Some(Counters {
+            Some(RequestCounters {
                 bytes: self.bytes.checked_sub(before.bytes)?,
                 requests: self.requests.checked_sub(before.requests)?,
                 over_limit: self.over_limit.checked_sub(before.over_limit)?,
@@ -37,7 +37,7 @@ impl Counters {
     }
 
     /// Adds a growth. Sums stop at the largest number.
-    pub fn add(&mut self, more: Counters) {
+    pub fn add(&mut self, more: RequestCounters) {
         self.bytes = self.bytes.saturating_add(more.bytes);
         self.requests = self.requests.saturating_add(more.requests);
         self.over_limit = self.over_limit.saturating_add(more.over_limit);
@@ -69,7 +69,9 @@ struct Latencies {
 /// Requests of a workload, at all of its enforcers.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    total: Counters,
+    /// Time since which requests count; `None` if none have counted.
+    since: Option<Nanos>,
+    total: RequestCounters,
     burn: Burn,
     latencies: Vec<Latencies>,
 }
@@ -79,11 +81,21 @@ const MAX_SOURCES: usize = 16;
 
 impl Seen {
     /// Adds what an enforcer counted since its last acknowledgement.
-    pub fn add(&mut self, now: Nanos, growth: Counters) {
+    pub fn add(&mut self, now: Nanos, growth: RequestCounters) {
         // A restart of the enforcer may be visible in some counters only.
-        let growth = Counters { late: growth.late.min(growth.requests), ..growth };
+        let growth = RequestCounters { late: growth.late.min(growth.requests), ..growth };
         self.total.add(growth);
         self.burn.add(now, Counts { requests: growth.requests, late: growth.late });
+    }
+
+    /// Notes that requests count from now on, if they did not before.
+    pub fn begin(&mut self, now: Nanos) {
+        self.since.get_or_insert(now);
+    }
+
+    /// Time since which requests count.
+    pub fn since(&self) -> Option<Nanos> {
+        self.since
     }
 
     /// Replaces the latencies of an enforcer.
@@ -100,7 +112,7 @@ impl Seen {
 
     /// Counters of all enforcers since the promise began, or since this service began to lead. Bytes and requests are those
     /// at the server.
-    pub fn total(&self) -> Counters {
+    pub fn total(&self) -> RequestCounters {
         self.total
     }
 
@@ -126,8 +138,8 @@ impl Seen {
 mod tests {
     use super::*;
 
-    fn counters(requests: u64, late: u64) -> Counters {
-        Counters { requests, late, ..Counters::default() }
+    fn counters(requests: u64, late: u64) -> RequestCounters {
+        RequestCounters { requests, late, ..RequestCounters::default() }
     }
 
     #[test]

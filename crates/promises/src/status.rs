@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::burn::{BurnAlert, Rates};
-use crate::seen::Counters;
+use crate::seen::RequestCounters;
 
 /// A place where an enforcer applies a promise.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -135,7 +135,8 @@ impl PromiseState {
         }
     }
 
-    /// State of a promise with these places.
+    /// State of a promise with these places. A promise without places, such as that of a client on its server without a
+    /// device, is enforced: nothing has to apply it.
     pub fn of(places: &[PlaceStatus], is_seen: bool) -> PromiseState {
         let count =
             |states: &[PlaceState]| places.iter().filter(|place| states.contains(&place.state)).count();
@@ -143,7 +144,7 @@ impl PromiseState {
             return PromiseState::Unenforced;
         }
         match count(&[PlaceState::Applied]) {
-            0 => PromiseState::Decided,
+            0 if !places.is_empty() => PromiseState::Decided,
             applied if applied < places.len() => PromiseState::Partial,
             _ if is_seen => PromiseState::Seen,
             _ => PromiseState::Enforced,
@@ -181,7 +182,9 @@ pub struct PromiseStatus {
     pub seen: Option<Reported>,
     /// Counters of all enforcers, since the promise began or this service began to lead. Bytes and requests are those that
     /// the server sees.
-    pub total: Counters,
+    pub total: RequestCounters,
+    /// Time since which requests and burn rates count; `None` before the first acknowledgement of an enforcer at the server.
+    pub counted_since: Option<Nanos>,
     /// Burn rates by window.
     pub rates: Rates,
     /// Alerts about burn rates.
@@ -210,4 +213,20 @@ pub struct PromisesTable {
     pub live: usize,
     /// Number of enforcers whose lease has run out.
     pub expired: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_without_places_is_enforced() {
+        assert_eq!(PromiseState::of(&[], false), PromiseState::Enforced);
+        assert_eq!(PromiseState::of(&[], true), PromiseState::Seen);
+        let place =
+            Place { kind: EnforcerKind::Net, host: "c".to_owned(), device: None, stage: String::new() };
+        let (state, enforcer, applied, detail) = (PlaceState::Absent, None, None, None);
+        let absent = PlaceStatus { place, state, enforcer, applied, detail };
+        assert_eq!(PromiseState::of(&[absent], true), PromiseState::Decided);
+    }
 }

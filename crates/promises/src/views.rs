@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::bodies::AppliedWord;
 use crate::burn::{BurnAlert, WINDOWS};
 use crate::enforcers::EnforcerState;
-use crate::seen::Counters;
+use crate::seen::RequestCounters;
 use crate::status::{PlaceState, PlaceStatus, PromiseState, PromiseStatus};
 
 /// An enforcer.
@@ -60,7 +60,7 @@ pub struct EnforcedWorkload {
     /// Reason of a refusal, or the difference of a drift; null otherwise.
     pub detail: Option<String>,
     /// Counters since the enforcer began, as of its last acknowledgement.
-    pub counters: Counters,
+    pub counters: RequestCounters,
 }
 
 impl EnforcerView {
@@ -153,7 +153,11 @@ pub struct EnforcementView {
     pub places: Vec<PlaceView>,
     /// Counters of all enforcers, since the promise began or this service began to lead. Bytes and requests are those that
     /// the server sees.
-    pub total: Counters,
+    pub total: RequestCounters,
+    /// Time since which requests and burn rates count: a new leader begins again. Null before the first acknowledgement of an
+    /// enforcer at the server.
+    #[schemars(with = "Option<Time>")]
+    pub counted_since: Option<String>,
     /// Source of `seen_s`: an enforcer; null for a client, or without a latency.
     pub seen_by: Option<String>,
     /// Burn rates, the shortest window first.
@@ -164,13 +168,14 @@ pub struct EnforcementView {
 
 impl EnforcementView {
     /// Converts the state of a promise.
-    pub fn of(status: &PromiseStatus) -> EnforcementView {
+    pub fn of(status: &PromiseStatus, clock: &Clock) -> EnforcementView {
         let burn = WINDOWS.iter().zip(status.rates);
         let burn = burn.map(|(window, rate)| BurnView { window_s: window.as_secs_f64(), rate });
         EnforcementView {
             state: status.state,
             places: status.places.iter().map(PlaceView::of).collect(),
             total: status.total,
+            counted_since: status.counted_since.map(|at| clock.text(at)),
             seen_by: status.seen.as_ref().and_then(|seen| seen.enforcer.clone()),
             burn: burn.collect(),
             alerts: status.alerts.clone(),
@@ -241,7 +246,7 @@ impl Workload {
             path: stages.iter().flat_map(|stage| stage.queues.clone()).collect(),
             stages,
             version: record.details.promise_version,
-            enforcement: status.map(EnforcementView::of),
+            enforcement: status.map(|status| EnforcementView::of(status, clock)),
             decision: record.id.to_string(),
             time: clock.text(record.at),
             released: record.released.map(|at| clock.text(at)),

@@ -122,14 +122,18 @@ pub async fn promises(
 
 /// Waits for another version of an enforcer's promises.
 async fn wait_for_other(app: &AppState, name: &str, since: u64) -> Result<(), Problem> {
-    let mut versions = app.handle.promises();
+    let mut changes = app.handle.promises();
     loop {
         // A change after this line ends the wait below.
-        versions.mark_unchanged();
-        if app.call(|_| Ok(GetEnforcer(name.to_owned()))).await?.current != since {
+        let seen = changes.borrow_and_update().version;
+        let reply = app.call(|_| Ok(GetEnforcer(name.to_owned()))).await?;
+        if reply.current != since {
             return Ok(());
         }
-        versions.changed().await.map_err(|_| Problem::broken())?;
+        // Of a change elsewhere, the service need not be asked: many enforcers wait.
+        let host = &reply.state.record.host;
+        let concerned = changes.wait_for(|changes| changes.concern(host, seen)).await;
+        concerned.map(drop).map_err(|_| Problem::broken())?;
     }
 }
 
@@ -145,6 +149,26 @@ fn check_own(Principal { client, hosts }: &Principal, host: &str) -> Result<(), 
     }
 }
 
+/// Rejects a name outside the token of the request: a host could otherwise take the name of another host's enforcer.
+fn check_own_name(
+    Principal { client, hosts }: &Principal,
+    name: &str,
+    body: &AcknowledgementBody,
+) -> Result<(), Problem> {
+    if hosts.is_none() || is_name_of(name, body.kind, &body.host) {
+        return Ok(());
+    }
+    let problem = Problem::foreign_enforcer(name, client, &format!("{}@{}", body.kind.name(), body.host));
+    tracing::warn!(name = %client, problem = problem.detail(), "request rejected: not a name of the token's host");
+    Err(problem)
+}
+
+/// True if a name is `KIND@HOST`, or begins with it and a colon.
+fn is_name_of(name: &str, kind: EnforcerKind, host: &str) -> bool {
+    let rest = name.strip_prefix(kind.name()).and_then(|rest| rest.strip_prefix('@')?.strip_prefix(host));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
 pub async fn acknowledge(
     State(app): SharedState,
     Params(Path(name)): NamePath,
@@ -152,6 +176,7 @@ pub async fn acknowledge(
     Body(body): Body<AcknowledgementBody>,
 ) -> ApiResult {
     check_own(&principal, &body.host)?;
+    check_own_name(&principal, &name, &body)?;
     let acknowledgement = body.acknowledgement(&name);
     let acknowledgement = acknowledgement.map_err(|invalid| Problem::field(invalid.field, invalid.detail))?;
     let reply = app.call(|_| Ok(Acknowledge(acknowledgement.clone()))).await?;
@@ -168,4 +193,25 @@ pub async fn remove(
     check_own(&principal, &before.state.record.host)?;
     app.call(|_| Ok(RemoveEnforcer(name.clone()))).await?;
     Ok(Json(shown(&app, &before)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_a_host_is_that_of_its_kind_and_no_longer_host() {
+        for (name, expected) in [
+            ("net@h1", true),
+            ("net@h1:second", true),
+            ("net@h10", false),
+            ("nfs@h1", false),
+            ("net@h1.evil", false),
+            ("h1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_name_of(name, EnforcerKind::Net, "h1"), expected, "{name}");
+        }
+        assert!(is_name_of("nfs@h1:ssd", EnforcerKind::Nfs, "h1"));
+    }
 }

@@ -65,7 +65,7 @@ pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<Wo
     if let Some(since) = since {
         let mut versions = app.handle.promises();
         // The guard of the watch must not be held over the next wait.
-        let other = async { versions.wait_for(|version| version.number != since).await.is_ok() };
+        let other = async { versions.wait_for(|changes| changes.version.number != since).await.is_ok() };
         let wait = wait.unwrap_or(Nanos(0)).min(LONGEST_WAIT);
         // After the wait, and at the end of the service, the list is the current one.
         let _ = tokio::time::timeout(Duration::from_nanos(wait.0), other).await;

@@ -67,7 +67,7 @@ fn a_conversation_with_enforcers() {
         (&mail["workload"], &mail["stage"], &mail["peer"]),
         (&json!("mail"), &json!("network-in"), &json!("r1h1"))
     );
-    assert_eq!((&mail["priority"], &mail["dscp"]), (&json!(0), &json!(56)));
+    assert_eq!(&mail["priority"], &json!(0));
     assert!(mail["limits"][0]["rate"].as_f64() > Some(0.0), "{promises}");
     enforce(&server, 0, 0);
     let (_, _, mail) = server.get("/v1/workloads/mail");
@@ -117,6 +117,17 @@ fn a_conversation_with_enforcers() {
     assert_eq!((status, &removed["host"]), (200, &json!("r1h1")));
     assert_eq!(state(&server, "mail"), json!("partial"), "the place has no enforcer, which is no error");
     assert_eq!(server.delete("/v1/enforcers/net@r1h1").0, 404);
+    // A second enforcer of a name is told when the lease of the first one ends.
+    let instance = |instance: &str| {
+        let body = json!({ "kind": "net", "host": "r1h1", "instance": instance });
+        server.put("/v1/enforcers/net@r1h1", &body)
+    };
+    assert_eq!(instance("first").0, 200);
+    let (status, _, problem) = instance("second");
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert_eq!(status, 409, "{problem}");
+    assert!(detail.starts_with("another enforcer of this name has a lease until 20"), "{detail}");
+    assert_eq!(instance("first").0, 200);
     assert!(server.end().is_ok());
 }
 
@@ -162,7 +173,7 @@ fn acknowledgements_that_do_not_fit_are_problems() {
         let kind = problem["type"].as_str().unwrap_or_default().replace("urn:leeward:problem:", "");
         (status, kind, problem["field"].as_str().unwrap_or_default().to_owned())
     };
-    let cases: [(&str, Change, (u16, &str, &str)); 12] = [
+    let cases: [(&str, Change, (u16, &str, &str)); 13] = [
         ("a", &|body| body["host"] = json!("elsewhere"), (422, "invalid", "host")),
         ("a", &|body| body["kind"] = json!("disk"), (422, "invalid", "kind")),
         ("a", &|body| body["made_up"] = json!(1), (422, "invalid", "made_up")),
@@ -173,6 +184,7 @@ fn acknowledgements_that_do_not_fit_are_problems() {
         ("a", &|body| body["set"] = json!("7"), (409, "enforcer", "")),
         ("nfs@r1h1", &|_| {}, (409, "enforcer", "")),
         ("net@r0h0", &|body| body["version"] = json!(0), (409, "enforcer", "")),
+        ("a", &|body| body["instance"] = json!(""), (422, "invalid", "instance")),
         (
             "a",
             &|body| body["workloads"] = json!([{ "workload": "mail", "state": "refused" }]),
@@ -237,14 +249,17 @@ fn a_host_bound_token_acknowledges_for_its_hosts_only() {
         let request = request.header("authorization", format!("Bearer {token}"));
         agent().run(request.body("").expect("a request")).expect("the service answers").status().as_u16()
     };
-    assert_eq!(put(&host, "own", "r0h0"), 200);
-    assert_eq!(put(&host, "other", "r0h1"), 403);
-    assert_eq!(put(&operator, "other", "r0h1"), 200);
-    // The name of another host's enforcer cannot be taken over.
-    assert_eq!(put(&host, "other", "r0h0"), 409);
-    assert_eq!(put(&reader, "own", "r0h0"), 403);
-    assert_eq!(send(&host, "GET", "/v1/enforcers/own/promises"), 200);
-    assert_eq!(send(&host, "DELETE", "/v1/enforcers/other"), 403);
-    assert_eq!(send(&host, "DELETE", "/v1/enforcers/own"), 200);
-    assert_eq!(send(&reader, "GET", "/v1/enforcers/other"), 200);
+    assert_eq!(put(&host, "net@r0h0", "r0h0"), 200);
+    assert_eq!(put(&host, "net@r0h0:second", "r0h0"), 200);
+    assert_eq!(put(&host, "net@r0h1", "r0h1"), 403);
+    // The name of another host's enforcer cannot be taken, whether it has registered or not.
+    assert_eq!(put(&host, "net@r0h1", "r0h0"), 403);
+    assert_eq!(put(&host, "other", "r0h0"), 403);
+    assert_eq!(put(&operator, "net@r0h1", "r0h1"), 200);
+    assert_eq!(put(&operator, "net@r0h1", "r0h0"), 409);
+    assert_eq!(put(&reader, "net@r0h0", "r0h0"), 403);
+    assert_eq!(send(&host, "GET", "/v1/enforcers/net@r0h0/promises"), 200);
+    assert_eq!(send(&host, "DELETE", "/v1/enforcers/net@r0h1"), 403);
+    assert_eq!(send(&host, "DELETE", "/v1/enforcers/net@r0h0"), 200);
+    assert_eq!(send(&reader, "GET", "/v1/enforcers/net@r0h1"), 200);
 }

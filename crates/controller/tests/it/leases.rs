@@ -11,7 +11,7 @@ use crate::support::{Server, service};
 use leeward_controller::{Access, NewToken, Role, Tokens};
 use leeward_fabric::Nanos;
 use leeward_lease::{Connection, ControllerSettings, Given, Report, Update, read_promises};
-use leeward_promises::Counters;
+use leeward_promises::RequestCounters;
 use leeward_promises::bodies::{AcknowledgedBody, AppliedWord};
 use leeward_promises::document::EnforcerPromises;
 use leeward_records::{Clock, EnforcerKind};
@@ -99,7 +99,7 @@ impl Enforcer {
             workload: name.clone(),
             state: if name == "odd" { AppliedWord::Refused } else { AppliedWord::Applied },
             detail: (name == "odd").then(|| "odd".repeat(1000)),
-            counters: Counters::default(),
+            counters: RequestCounters::default(),
             latencies: Vec::new(),
         };
         let report = || {

@@ -124,7 +124,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use leeward_agreements::GrantedSlo;
-    use leeward_promises::Counters;
+    use leeward_promises::RequestCounters;
     use leeward_records::PromisesVersion;
     use prometheus_client::encoding::text::encode;
 
@@ -139,7 +139,8 @@ mod tests {
             state,
             places: Vec::new(),
             seen: None,
-            total: Counters { requests: 7, late: 2, ..Counters::default() },
+            total: RequestCounters { requests: 7, late: 2, ..RequestCounters::default() },
+            counted_since: None,
             rates,
             alerts: Vec::new(),
         }

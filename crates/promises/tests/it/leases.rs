@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use leeward_agreements::Grant;
 use leeward_fabric::Nanos;
-use leeward_promises::{AcknowledgeError, Counters, Enforcement, PlaceState, PromiseState};
+use leeward_promises::{AcknowledgeError, Enforcement, PlaceState, PromiseState, RequestCounters};
 use leeward_records::{Enforcer, EnforcerKind, PromisesVersion};
 use proptest::prelude::*;
 
@@ -123,7 +123,7 @@ proptest! {
                     let applied = relative.and_then(|relative| version.number.checked_add_signed(relative));
                     let applied = applied.map(|number| PromisesVersion { number, ..version });
                     let ((kind, host), ttl) = (ENFORCERS[at], ttl * SECOND);
-                    let workloads = [("a", Counters::default()), ("ended", Counters::default())];
+                    let workloads = [("a", RequestCounters::default()), ("ended", RequestCounters::default())];
                     let workloads = if names_workload { &workloads[..] } else { &workloads[1..] };
                     let sent = acknowledgement(kind, host, Nanos(ttl), applied, workloads);
                     let result = enforcement.acknowledge(sent, Nanos(now), &|name: &str| name == "a");
@@ -178,14 +178,14 @@ proptest! {
     ) {
         let mut enforcement = Enforcement::default();
         let version = enforcement.advance(["c", "s"], Nanos(1));
-        let (mut counters, mut expected) = (Counters::default(), (0, 0));
+        let (mut counters, mut expected) = (RequestCounters::default(), (0, 0));
         for (at, (requests, late, restarts)) in growths.into_iter().enumerate() {
             let late = late.min(requests);
             if restarts {
-                counters = Counters::default();
+                counters = RequestCounters::default();
             }
             // A restart whose counters are as high as before is not visible.
-            let grown = Counters { requests: counters.requests + requests, late: counters.late + late, ..counters };
+            let grown = RequestCounters { requests: counters.requests + requests, late: counters.late + late, ..counters };
             let sent = acknowledgement(ENFORCERS[1].0, "s", Nanos(SECOND), Some(version), &[("a", grown)]);
             let before = enforcement.status(&promise(), 1, None, Nanos(at as u64)).total;
             enforcement.acknowledge(sent, Nanos(at as u64), &|_: &str| true).expect("a valid acknowledgement");
@@ -205,7 +205,7 @@ proptest! {
 fn a_burning_promise_has_rates_and_alerts_until_the_short_window_is_clean() {
     let mut enforcement = Enforcement::default();
     let version = enforcement.advance(["c", "s"], Nanos(1));
-    let mut counters = Counters::default();
+    let mut counters = RequestCounters::default();
     let mut minute = |enforcement: &mut Enforcement, at: u64, late: u64| {
         counters.requests += 100;
         counters.late += late;
@@ -217,6 +217,7 @@ fn a_burning_promise_has_rates_and_alerts_until_the_short_window_is_clean() {
     };
     let first = minute(&mut enforcement, 0, 50);
     assert_eq!((first.total.requests, first.rates), (0, [None; 5]), "it is unknown since when it counts");
+    assert_eq!(first.counted_since, Some(Nanos(0)));
     for at in 1..=60 {
         // One of a hundred may be late: this is exactly what is permitted.
         let status = minute(&mut enforcement, at, 1);

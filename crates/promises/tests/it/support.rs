@@ -2,7 +2,7 @@
 
 use leeward_agreements::{Grant, GrantedSlo, GrantedStage};
 use leeward_models::BucketRecord;
-use leeward_promises::{AcknowledgedWorkload, Acknowledgement, Counters};
+use leeward_promises::{AcknowledgedWorkload, Acknowledgement, RequestCounters};
 use leeward_records::{AppliedState, EnforcerKind, PromisesVersion};
 
 use leeward_fabric::Nanos;
@@ -16,6 +16,8 @@ pub fn grant(workload: &str, client: &str, server: &str, priorities: [u32; 3]) -
         limits: vec![BucketRecord { rate: 4e6, burst: 65_536.0 }],
         own_curve: true,
         bound_s: Some(0.001),
+        over: None,
+        outstanding: None,
     };
     Grant {
         workload: workload.to_owned(),
@@ -35,9 +37,9 @@ pub fn acknowledgement(
     host: &str,
     ttl: Nanos,
     applied: Option<PromisesVersion>,
-    workloads: &[(&str, Counters)],
+    workloads: &[(&str, RequestCounters)],
 ) -> Acknowledgement {
-    let workload = |&(name, counters): &(&str, Counters)| AcknowledgedWorkload {
+    let workload = |&(name, counters): &(&str, RequestCounters)| AcknowledgedWorkload {
         name: name.to_owned(),
         state: AppliedState::Applied,
         counters,
@@ -48,6 +50,7 @@ pub fn acknowledgement(
         kind,
         host: host.to_owned(),
         device: None,
+        instance: None,
         addresses: Vec::new(),
         ttl,
         applied,

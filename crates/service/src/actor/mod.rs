@@ -30,7 +30,8 @@ use std::time::Duration;
 use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Cluster, Fabric, Nanos};
 use leeward_ledger::Epoch;
-use leeward_records::{Clock, ClusterVersion, Origin, Period, PromisesVersion, Version};
+use leeward_promises::RecentChanges;
+use leeward_records::{Clock, ClusterVersion, Origin, Period, Version};
 use leeward_store::{Kind, Reader, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -331,9 +332,9 @@ impl Handle {
         self.published.epochs.subscribe()
     }
 
-    /// Subscribes to versions of the set of promises. A version may be announced before it is durable; operations that read
-    /// promises wait for that.
-    pub fn promises(&self) -> watch::Receiver<PromisesVersion> {
+    /// Subscribes to versions of the set of promises, with the hosts of the last changes. A version may be announced before it
+    /// is durable; operations that read promises wait for that.
+    pub fn promises(&self) -> watch::Receiver<RecentChanges> {
         self.published.promises.subscribe()
     }
 

@@ -109,7 +109,7 @@ impl Actor {
             }
             self.handle_commands(&mut commands).await;
             self.finish_turn().await;
-            self.publisher.set_promises(self.coordinator.promises_version());
+            self.publisher.set_promises(self.coordinator.recent_promises());
             self.publisher.make(&mut self.coordinator);
         }
     }

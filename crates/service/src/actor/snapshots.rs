@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use leeward_fabric::Nanos;
 use leeward_ledger::Epoch;
-use leeward_records::{Change, ClusterVersion, Counts, Period, PromisesVersion, Version};
+use leeward_promises::RecentChanges;
+use leeward_records::{Change, ClusterVersion, Counts, Period, Version};
 use tokio::sync::{oneshot, watch};
 
 use super::history::{BucketSums, History};
@@ -65,8 +66,8 @@ pub(super) struct PublishedState {
     pub running: ArcSwapOption<Period>,
     /// Epoch of the last snapshot.
     pub epochs: watch::Sender<Epoch>,
-    /// Version of the set of promises. It may not be durable yet.
-    pub promises: watch::Sender<PromisesVersion>,
+    /// Version of the set of promises, with the hosts of the last changes. It may not be durable yet.
+    pub promises: watch::Sender<RecentChanges>,
     /// Time of the last snapshot, in milliseconds since `began`, by a monotonic clock.
     made: AtomicU64,
     began: Instant,
@@ -163,8 +164,14 @@ impl SnapshotPublisher {
     }
 
     /// Sets the version of the set of promises.
-    pub fn set_promises(&mut self, version: PromisesVersion) {
-        self.published.promises.send_if_modified(|current| std::mem::replace(current, version) != version);
+    pub fn set_promises(&mut self, recent: &RecentChanges) {
+        self.published.promises.send_if_modified(|current| {
+            let modified = current.version != recent.version;
+            if modified {
+                current.clone_from(recent);
+            }
+            modified
+        });
     }
 
     /// Relation to the store.

@@ -10,7 +10,8 @@ use leeward_fabric::{Nanos, ResourceKind};
 use leeward_promises::bodies::LEASE;
 use leeward_promises::document::{EnforcerPromises, document};
 use leeward_promises::{
-    AcknowledgeError, Acknowledged, Acknowledgement, EnforcerState, PromiseStatus, PromisesTable, places,
+    AcknowledgeError, Acknowledged, Acknowledgement, EnforcerState, PromiseStatus, PromisesTable,
+    RecentChanges, places,
 };
 use leeward_records::{Change, DecisionRecord, Enforcer, EnforcerKind, PromisesVersion};
 
@@ -61,6 +62,11 @@ impl<A: Addresses> Coordinator<A> {
         self.enforcement.version()
     }
 
+    /// Version of the set of promises, with the hosts that the last versions concern.
+    pub fn recent_promises(&self) -> &RecentChanges {
+        self.enforcement.recent()
+    }
+
     /// Begins the next version of the set, in which these promises have changed or ended. Returns its number.
     pub(super) fn advance_promises<'a>(&mut self, changed: impl IntoIterator<Item = &'a Grant>) -> u64 {
         let now = self.now.max(self.resumes_at);
@@ -84,6 +90,8 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn expire_enforcers(&mut self) {
         if !self.is_follower() {
             self.changes.extend(self.enforcement.expire(self.now).into_iter().map(Change::Enforcer));
+            let moved = self.enforcement.forget_addresses(self.now);
+            moved.iter().for_each(|host| self.update_peers(host));
         }
     }
 
@@ -115,9 +123,7 @@ impl<A: Addresses> Coordinator<A> {
         if changed {
             self.changes.push(Change::Enforcer(enforcer.clone()));
         }
-        if moved {
-            self.update_peers(&enforcer.host);
-        }
+        moved.iter().for_each(|host| self.update_peers(host));
         let reply = self.enforcer_reply(&enforcer.name).map(|reply| EnforcerReply { unknown, ..reply });
         reply.ok_or_else(|| EnforcerError::UnknownHost(enforcer.host.clone()))
     }
@@ -146,17 +152,16 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Removes an enforcer that has ended. Its promises then have no enforcer.
+    /// Removes an enforcer that has ended. Its promises then have no enforcer. Its addresses stay in the promises of other
+    /// hosts for the length of its lease: an upgrade would otherwise change their filters twice.
     ///
     /// # Errors
     /// No enforcer has this name.
     pub fn remove_enforcer(&mut self, now: Nanos, name: &str) -> Result<Arc<Enforcer>, NoEnforcer> {
         self.wake(now);
-        let removed = self.enforcement.remove(name).ok_or_else(|| NoEnforcer(name.to_owned()))?;
+        let removed = self.enforcement.end_enforcer(name, self.now);
+        let removed = removed.ok_or_else(|| NoEnforcer(name.to_owned()))?;
         self.changes.push(Change::EnforcerGone(name.to_owned()));
-        if !removed.addresses.is_empty() {
-            self.update_peers(&removed.host);
-        }
         Ok(removed)
     }
 
@@ -230,8 +235,7 @@ impl<A: Addresses> Coordinator<A> {
         let enforcers = self.enforcement.enforcers();
         let (set, version) = (self.enforcement.version().set, self.enforcement.version_of(&enforcer.host));
         let records = self.promises.active.values().filter_map(|&id| self.records.get(id));
-        let grants = records
-            .filter_map(|record| Some((record.details.promise.as_ref()?, record.details.promise_version)));
+        let grants = records.filter_map(|record| record.details.promise.as_ref());
         let addresses = |host: &str| -> Vec<String> {
             enforcers.addresses(host).iter().map(ToString::to_string).collect()
         };

@@ -19,6 +19,7 @@ mod enforcement;
 mod error;
 mod evicted;
 mod follow;
+mod guarantees;
 mod hot_links;
 mod job;
 mod job_names;
@@ -57,8 +58,6 @@ use leeward_records::{
     Change, ClusterVersion, DecisionId, IdempotencyCache, JobNames, Mode, Modes, ModesState, RequestState,
 };
 
-pub use self::admission::AdmissionPolicies;
-use self::admission::Promises;
 use self::apps::QueuedApp;
 use self::comparisons::PendingComparison;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
@@ -69,6 +68,8 @@ pub use self::error::{
     PlaceError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
 };
 use self::evicted::{EvictedDecisions, ExpiredEntries, MAX_ENDS};
+pub use self::guarantees::AdmissionPolicies;
+use self::guarantees::Promises;
 pub use self::hot_links::{HeavyWork, HotLinkCause};
 pub use self::job::{Job, JobResult, Queue};
 pub use self::job_names::ObservedJob;

@@ -2,8 +2,8 @@
 
 use leeward_fabric::Nanos;
 use leeward_promises::{
-    AcknowledgeError, AcknowledgedWorkload, Acknowledgement, Counters, Latency, PlaceState, PromiseState,
-    PromiseStatus,
+    AcknowledgeError, AcknowledgedWorkload, Acknowledgement, Latency, PlaceState, PromiseState,
+    PromiseStatus, RequestCounters,
 };
 use leeward_records::{AppliedState, Change, Enforcer, EnforcerKind, PromisesVersion};
 use leeward_service::{Coordinator, EnforcerError, EnforcerReply, NoEnforcer};
@@ -40,7 +40,7 @@ fn acknowledgement(at: usize, applied: Option<PromisesVersion>, workloads: &[&st
     let workload = |name: &&str| AcknowledgedWorkload {
         name: (*name).to_owned(),
         state: AppliedState::Applied,
-        counters: Counters::default(),
+        counters: RequestCounters::default(),
         latencies: Vec::new(),
     };
     Acknowledgement {
@@ -48,6 +48,7 @@ fn acknowledgement(at: usize, applied: Option<PromisesVersion>, workloads: &[&st
         kind,
         host: host.to_owned(),
         device: None,
+        instance: None,
         addresses: Vec::new(),
         ttl: TTL,
         applied,
@@ -236,26 +237,42 @@ fn enforcers_get_their_promises_and_the_addresses_of_peers() {
     assert_eq!((&client.set, client.version), (&set, before + 1), "its filters name the addresses");
     let [requests] = client.net.as_slice() else { panic!("{client:?}") };
     assert_eq!((requests.stage.as_str(), requests.peer.as_str()), ("network-in", "r1h1"));
-    assert_eq!((&*requests.peer_addresses, requests.dscp), (&["10.0.0.2".to_owned()][..], 56));
-    assert_eq!(requests.version, before, "priorities and limits are as they were");
+    assert_eq!((&*requests.peer_addresses, requests.priority), (&["10.0.0.2".to_owned()][..], 0));
     assert!(!requests.limits.is_empty() && client.nfs.is_empty());
     let server = coordinator.enforcer_promises(SECOND, "nfs@r1h1").expect("an enforcer");
     let [volume] = server.nfs.as_slice() else { panic!("{server:?}") };
-    assert_eq!((volume.client.as_str(), volume.volume.as_str()), ("r0h0", "r1h1:ssd"));
+    assert_eq!(volume.client, "r0h0");
     assert!(server.net.is_empty() && volume.slo.latency_s == 0.05);
+    // A restart of the server's enforcer is no change for the client's one, and its end is one after a lease.
+    let version = |coordinator: &mut Coordinator<Numbers>| coordinator.promises_version().number;
+    let present = version(&mut coordinator);
+    let mut server = acknowledgement(1, None, &[]);
+    server.addresses = vec!["10.0.0.2".parse().expect("an address")];
+    coordinator.remove_enforcer(SECOND, "net@r1h1").expect("an enforcer");
+    coordinator.acknowledge(seconds(2), server).expect("a restart");
+    assert_eq!(version(&mut coordinator), present);
+    coordinator.remove_enforcer(seconds(3), "net@r1h1").expect("an enforcer");
+    let peers = |coordinator: &mut Coordinator<Numbers>, now: Nanos| {
+        let client = coordinator.enforcer_promises(now, "net@r0h0").expect("an enforcer");
+        client.net[0].peer_addresses.len()
+    };
+    assert_eq!(peers(&mut coordinator, Nanos(seconds(18).0 - 1)), 1);
+    assert_eq!((peers(&mut coordinator, seconds(18)), version(&mut coordinator)), (0, present + 1));
     // The end of the promise reaches its enforcers, and no others.
     let other =
         Acknowledgement { name: "net@r0h1".into(), host: "r0h1".into(), ..acknowledgement(0, None, &[]) };
-    coordinator.acknowledge(SECOND, other).expect("a registration");
+    let now = seconds(18);
+    coordinator.acknowledge(now, other).expect("a registration");
     let version = |coordinator: &mut Coordinator<Numbers>, name: &str| {
-        coordinator.enforcer_promises(SECOND, name).expect("an enforcer").version
+        coordinator.enforcer_promises(now, name).expect("an enforcer").version
     };
     assert_eq!(version(&mut coordinator, "net@r0h1"), 0);
-    let id = coordinator.workload(SECOND, "a").expect("a workload").record.id;
-    coordinator.release(SECOND, id).expect("a decision");
-    assert_eq!((version(&mut coordinator, "net@r0h0"), version(&mut coordinator, "net@r0h1")), (3, 0));
-    assert_eq!(coordinator.enforcer_promises(SECOND, "net@r0h0").expect("an enforcer").net, []);
-    assert_eq!(coordinator.workload(SECOND, "a").expect("a workload").status, None);
+    let id = coordinator.workload(now, "a").expect("a workload").record.id;
+    coordinator.release(now, id).expect("a decision");
+    let versions = (version(&mut coordinator, "net@r0h0"), version(&mut coordinator, "net@r0h1"));
+    assert_eq!(versions, (present + 2, 0));
+    assert_eq!(coordinator.enforcer_promises(now, "net@r0h0").expect("an enforcer").net, []);
+    assert_eq!(coordinator.workload(now, "a").expect("a workload").status, None);
 }
 
 /// Asserts that a restart keeps versions and enforcers, and that their leases start again. `shared` is the store of a

@@ -166,6 +166,7 @@ fn acknowledgement(name: &str) -> Acknowledge {
         kind: EnforcerKind::Net,
         host: "r0h0".to_owned(),
         device: None,
+        instance: None,
         addresses: Vec::new(),
         ttl: Nanos(15_000_000_000),
         applied: None,
