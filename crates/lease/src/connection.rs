@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use leeward_capture::places::Prefix;
 use leeward_client::{Client, Clock, Rejection, random};
+use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_promises::bodies::{
     AcknowledgedBody, AcknowledgementBody, MAX_ADDRESSES, MAX_DETAIL, MAX_WORKLOADS,
@@ -21,7 +22,7 @@ use crate::addresses::Addresses;
 use crate::lease::{Action, Lease, Reply, Request, Version};
 use crate::settings::ControllerSettings;
 
-/// Time limit for the removal of an enforcer that ends, and for an acknowledgement before it.
+/// Time limit for the removal of an enforcer that ends.
 const REMOVAL: Duration = Duration::from_secs(2);
 
 /// State of an enforcer for an acknowledgement.
@@ -95,6 +96,28 @@ impl Received {
     pub fn is_complete(&self) -> bool {
         self.hosts.values().all(Result::is_ok)
     }
+
+    /// The same promises with the addresses of an earlier reading for hosts whose names do not resolve now.
+    fn with_earlier(mut self, earlier: &Received) -> Received {
+        for (host, addresses) in self.hosts.iter_mut().filter(|(_, addresses)| addresses.is_err()) {
+            if let Some(Ok(known)) = earlier.hosts.get(host) {
+                *addresses = Ok(known.clone());
+            }
+        }
+        self
+    }
+
+    /// True if addresses differ, and not only the reasons why there are none.
+    fn has_moved(&self, earlier: &Received) -> bool {
+        let known = |received: &Received| -> BTreeMap<String, Vec<Prefix>> {
+            let known = received
+                .hosts
+                .iter()
+                .filter_map(|(host, addresses)| Some((host.clone(), addresses.as_ref().ok()?.clone())));
+            known.collect()
+        };
+        self.file != earlier.file || known(self) != known(earlier)
+    }
 }
 
 /// A request for the thread.
@@ -119,6 +142,12 @@ pub struct Connection {
     responses: Receiver<Response>,
     /// Last promises with their addresses.
     received: Option<Box<Received>>,
+    /// Promises with their addresses that the enforcer applied last.
+    applied: Option<Box<Received>>,
+    /// Time by which the last acknowledgement has its response, or its request has ended.
+    acknowledges_until: Nanos,
+    /// Numbers of workloads and of addresses of the last acknowledgement that left some out.
+    cut: (usize, usize),
     lines: Vec<String>,
 }
 
@@ -142,8 +171,19 @@ impl Connection {
         spawned.map_err(|error| InputError::new("--controller", error))?;
         let clock = Clock::start();
         let lease = Lease::new(settings.lease, clients.len(), clock.now());
-        let (received, lines) = (None, Vec::new());
-        Ok(Connection { lease, clock, settings, clients, jobs, responses, received, lines })
+        Ok(Connection {
+            lease,
+            clock,
+            settings,
+            clients,
+            jobs,
+            responses,
+            received: None,
+            applied: None,
+            acknowledges_until: Nanos(0),
+            cut: (0, 0),
+            lines: Vec::new(),
+        })
     }
 
     /// Takes responses, and sends the next request. Returns a change that the enforcer has to make; then call again.
@@ -151,10 +191,7 @@ impl Connection {
     pub fn poll(&mut self, mut report: impl FnMut() -> Report) -> Option<Update> {
         loop {
             match self.responses.try_recv() {
-                Ok(Ok((reply, received))) => {
-                    self.received = received.or(self.received.take());
-                    self.lease.replied(self.clock.now(), reply, random());
-                }
+                Ok(Ok((reply, received))) => self.take(reply, received),
                 Ok(Err(rejection)) => self.lease.failed(self.clock.now(), rejection, random()),
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => self.fail_without_thread(),
@@ -165,7 +202,10 @@ impl Connection {
             match action? {
                 Action::Send { controller, request, timeout } => {
                     let body = match &request {
-                        Request::Acknowledge(version) => self.body(version.as_ref(), report()),
+                        Request::Acknowledge(version) => {
+                            self.acknowledges_until = self.clock.now().plus(timeout);
+                            self.body(version.as_ref(), report())
+                        }
                         Request::Read { .. } => String::new(),
                     };
                     let timeout = Duration::from_nanos(timeout.0);
@@ -178,11 +218,34 @@ impl Connection {
                     // The thread adds the addresses to each reading.
                     let received =
                         received.unwrap_or_else(|| Box::new(Received::new(*promises, Addresses::default())));
+                    self.applied = Some(received.clone());
                     return Some(Update::Apply(received));
                 }
-                Action::Release => return Some(Update::Release),
+                Action::Release => {
+                    self.applied = None;
+                    return Some(Update::Release);
+                }
             }
         }
+    }
+
+    /// Takes a response. Promises of the version in force are applied again if addresses have changed.
+    fn take(&mut self, reply: Reply, received: Option<Box<Received>>) {
+        let now = self.clock.now();
+        if let (Some(received), Some(applied)) = (&received, &self.applied)
+            && received.promises == applied.promises
+        {
+            let received = Received::clone(received).with_earlier(applied);
+            let has_moved = received.has_moved(applied);
+            self.received = Some(Box::new(received));
+            self.lease.replied(now, reply, random());
+            if has_moved {
+                self.lease.apply_again(applied.promises.clone());
+            }
+            return;
+        }
+        self.received = received.or(self.received.take());
+        self.lease.replied(now, reply, random());
     }
 
     /// The enforcer has applied the promises; `is_complete` is false if some of them could not be applied for a reason that
@@ -217,8 +280,9 @@ impl Connection {
     /// The reason of the last controller.
     pub fn remove(self) -> Result<(), Rejection> {
         if self.lease.acknowledges() {
-            // After the removal, it would register the enforcer again.
-            drop(self.responses.recv_timeout(REMOVAL));
+            // After the removal, it would register the enforcer again. Its request ends in time.
+            let left = self.acknowledges_until.since(self.clock.now());
+            drop(self.responses.recv_timeout(Duration::from_nanos(left.0)));
         }
         let count = self.clients.len();
         let mut result = Err(Rejection::new("no controller"));
@@ -239,11 +303,15 @@ impl Connection {
     }
 
     /// Body of an acknowledgement.
-    fn body(&self, version: Option<&Version>, report: Report) -> String {
-        let ControllerSettings { kind, host, device, lease, .. } = &self.settings;
+    fn body(&mut self, version: Option<&Version>, report: Report) -> String {
         let Report { mut addresses, mut workloads } = report;
         let mut names = BTreeSet::new();
         workloads.retain(|workload| names.insert(workload.workload.clone()));
+        let counts = (workloads.len(), addresses.len());
+        if std::mem::replace(&mut self.cut, counts) != counts {
+            self.lines.extend(cut_lines(counts));
+        }
+        let ControllerSettings { kind, host, device, instance, lease, .. } = &self.settings;
         workloads.truncate(MAX_WORKLOADS);
         for workload in &mut workloads {
             if let Some((end, _)) =
@@ -257,6 +325,7 @@ impl Connection {
             kind: *kind,
             host: host.clone(),
             device: device.clone(),
+            instance: Some(instance.clone()),
             addresses: addresses.iter().map(IpAddr::to_string).collect(),
             lease: Some(*lease),
             set: version.map(|version| version.set.clone()),
@@ -266,6 +335,23 @@ impl Connection {
         // Numbers, texts and lists only: nothing that JSON cannot have.
         serde_json::to_string(&body).unwrap_or_default()
     }
+}
+
+/// Lines about workloads and addresses that an acknowledgement leaves out.
+fn cut_lines((workloads, addresses): (usize, usize)) -> Vec<String> {
+    let mut lines = Vec::new();
+    if workloads > MAX_WORKLOADS {
+        lines.push(format!(
+            "{workloads} workloads: an acknowledgement has at most {MAX_WORKLOADS}, so the others count as pending"
+        ));
+    }
+    if addresses > MAX_ADDRESSES {
+        lines.push(format!(
+            "{addresses} addresses: an acknowledgement has at most {MAX_ADDRESSES}, so packets to the others are best \
+             effort; --addresses names those that count"
+        ));
+    }
+    lines
 }
 
 /// The thread for requests.
@@ -346,16 +432,15 @@ mod tests {
     use leeward_records::EnforcerKind;
 
     use super::*;
+    use crate::addresses::singles;
 
     fn promises(peers: &[(&str, &[&str])]) -> EnforcerPromises {
         let promise = |(workload, (peer, addresses)): (usize, &(&str, &[&str]))| NetPromise {
             workload: workload.to_string(),
-            version: 1,
             stage: "network-in".to_owned(),
             peer: (*peer).to_owned(),
             peer_addresses: addresses.iter().map(|&text| text.to_owned()).collect(),
             priority: 0,
-            dscp: 56,
             limits: Vec::new(),
         };
         EnforcerPromises {
@@ -389,6 +474,38 @@ mod tests {
         assert!(received.of_host("localhost").is_err() && !received.is_complete());
         assert_eq!(received.of_client("mail", "s1"), Ok(prefixes(&["10.0.0.9"])));
         assert_eq!(received.of_client("web", "s0"), Ok(prefixes(&["10.0.0.1"])));
+    }
+
+    #[test]
+    fn a_host_that_moves_is_a_change_and_a_name_that_does_not_resolve_is_none() {
+        let of = |hosts: &[(&str, Result<&str, &str>)]| {
+            let mut received = Received::new(promises(&[]), Addresses::default());
+            received.hosts = hosts
+                .iter()
+                .map(|(host, address)| {
+                    let address = address.map(|text| vec![text.parse().expect("valid")]);
+                    ((*host).to_owned(), address.map_err(str::to_owned))
+                })
+                .collect();
+            received
+        };
+        let before = of(&[("s0", Ok("10.0.0.1")), ("s1", Err("no address"))]);
+        let moved = |now: Received| {
+            let now = now.with_earlier(&before);
+            (now.has_moved(&before), singles(&now.of_host("s0").expect("known"))[0].to_string())
+        };
+        assert_eq!(moved(of(&[("s0", Ok("10.0.0.1")), ("s1", Err("timeout"))])), (false, "10.0.0.1".into()));
+        assert_eq!(moved(of(&[("s0", Err("timeout")), ("s1", Err("timeout"))])), (false, "10.0.0.1".into()));
+        assert_eq!(moved(of(&[("s0", Ok("10.0.0.7")), ("s1", Err("timeout"))])), (true, "10.0.0.7".into()));
+        assert_eq!(moved(of(&[("s0", Ok("10.0.0.1")), ("s1", Ok("10.0.0.9"))])), (true, "10.0.0.1".into()));
+    }
+
+    #[test]
+    fn an_acknowledgement_that_leaves_something_out_says_so() {
+        assert_eq!(cut_lines((MAX_WORKLOADS, MAX_ADDRESSES)), [""; 0]);
+        let lines = cut_lines((MAX_WORKLOADS + 1, MAX_ADDRESSES + 1));
+        assert!(lines[0].starts_with("10001 workloads: an acknowledgement has at most 10000"), "{lines:?}");
+        assert!(lines[1].starts_with("65 addresses: an acknowledgement has at most 64"), "{lines:?}");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! * an SLO file with servers, priorities and limits, as `leeward slo pack --out` writes it. Traces and devices that it
 //!   names are not read, and no cluster is needed, so an enforcer's host needs none of them;
-//! * the JSON of `leeward slo pack -o json` and `prioritize -o json`.
+//! * the JSON of `leeward slo pack -o json`, `prioritize -o json` and `admit -o json`. A workload that was refused is best
+//!   effort.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -43,6 +44,8 @@ pub struct DecidedWorkload {
     pub slo: Option<Slo>,
     /// Handling of requests over the limits at storage, if the file states it.
     pub over: Option<OverName>,
+    /// True if the file demotes requests over the limits on a network, where enforcers hold packets.
+    pub demoted_on_networks: bool,
     /// What the file states for each of [`Stage::ALL`]; `None` for a stage that the workload does not have.
     stages: [Option<Stated>; 3],
     /// Field of the workload in the file, with its place.
@@ -135,7 +138,7 @@ impl DecidedFile {
 }
 
 /// Host of a server, which may be named with its device.
-fn host_of(server: &str) -> &str {
+pub fn host_of(server: &str) -> &str {
     server.split(':').next().unwrap_or(server)
 }
 
@@ -163,6 +166,9 @@ struct RecordWorkload {
     client: String,
     server: Option<String>,
     slo: Option<RecordSlo>,
+    /// True for a workload without a promise, also if it asked for an SLO.
+    #[serde(default)]
+    best_effort: bool,
     stages: Vec<RecordStage>,
 }
 
@@ -178,6 +184,8 @@ struct RecordStage {
     priority: Option<u32>,
     #[serde(default)]
     limits: Vec<RecordBucket>,
+    /// True if the limits are the workload's own curve, and not limits that a file states.
+    own_curve: Option<bool>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -190,12 +198,13 @@ fn record(path: &str, text: &str) -> Result<DecidedFile, InputError> {
     let record: Record = read_yaml(path, text)?;
     let workload = |(number, item): (usize, &Spanned<RecordWorkload>)| {
         let fields = &item.value;
-        let needs = fields.slo.is_some();
+        let slo = fields.slo.filter(|_| !fields.best_effort);
         // A packing may leave out a stage.
         let stated = |stage: Stage| {
             let own = fields.stages.iter().find(|own| Stage::from(own.stage) == stage)?;
-            // The limits of best effort are its own curve, which nothing enforces.
-            let limits = if needs { own.limits.as_slice() } else { &[] };
+            // Best effort has the limits that its file states, as in an SLO file. Its own curve is no limit.
+            let is_limited = slo.is_some() || own.own_curve == Some(false);
+            let limits = if is_limited { own.limits.as_slice() } else { &[] };
             let limits = limits.iter().map(|&RecordBucket { rate, burst }| (rate, burst)).collect();
             Some(Stated { priority: own.priority, limits: Some(limits) })
         };
@@ -203,8 +212,9 @@ fn record(path: &str, text: &str) -> Result<DecidedFile, InputError> {
             name: fields.workload.clone(),
             client: fields.client.clone(),
             server: fields.server.clone(),
-            slo: fields.slo.map(|slo| Slo { percentile: slo.percentile, latency: slo.latency_s }),
+            slo: slo.map(|slo| Slo { percentile: slo.percentile, latency: slo.latency_s }),
             over: None,
+            demoted_on_networks: false,
             stages: Stage::ALL.map(stated),
             field: Spanned { value: format!("workloads[{number}]"), place: item.place },
         }
@@ -215,13 +225,14 @@ fn record(path: &str, text: &str) -> Result<DecidedFile, InputError> {
 
 fn slo_file(path: &str, text: &str) -> Result<DecidedFile, InputError> {
     let file: WorkloadsFile = read_yaml(path, text)?;
-    let over_at_storage = |over: Option<OverFile>| match over? {
+    let over_at = |over: Option<OverFile>, stage: Stage| match over? {
         OverFile::One(name) => Some(name),
-        OverFile::Each(each) => each.at(Stage::Storage),
+        OverFile::Each(each) => each.at(stage),
     };
     let workload = |(number, item): (usize, &Spanned<WorkloadFile>)| {
         let fields = &item.value;
         let stages = fields.stages.as_ref().or(file.stages.as_ref());
+        let over = |stage: Stage| over_at(fields.over, stage).or(over_at(file.over, stage));
         let stated = |stage: Stage| {
             if stages.is_some_and(|stages| !stages.iter().any(|&own| Stage::from(own) == stage)) {
                 return None;
@@ -239,7 +250,10 @@ fn slo_file(path: &str, text: &str) -> Result<DecidedFile, InputError> {
             client: fields.client.clone(),
             server: fields.server.clone(),
             slo: fields.slo.map(|slo| Slo { percentile: slo.percentile, latency: slo.latency.as_secs_f64() }),
-            over: over_at_storage(fields.over).or(over_at_storage(file.over)),
+            over: over(Stage::Storage),
+            demoted_on_networks: [Stage::NetworkIn, Stage::NetworkOut]
+                .map(over)
+                .contains(&Some(OverName::Demoted)),
             stages: Stage::ALL.map(stated),
             field: Spanned { value: format!("workloads[{number}]"), place: item.place },
         }
@@ -292,6 +306,7 @@ workloads:
         assert_eq!((tight.server_host(), tight.over), (Some("s0"), Some(OverName::Held)));
         assert_eq!(tight.slo, Some(Slo { percentile: 99.0, latency: 0.06 }));
         assert_eq!((open.over, backup.slo), (Some(OverName::Demoted), None));
+        assert_eq!([tight, open, backup].map(|one| one.demoted_on_networks), [false, true, false]);
         let none = DecidedStage { priority: None, limits: Vec::new() };
         assert_eq!(backup.at(Stage::NetworkOut), Ok(Some(none)));
         let error = open.at(Stage::Storage).expect_err("no limits").in_file(&file.path).to_string();
@@ -324,6 +339,40 @@ workloads:
         assert_eq!(backup.at(Stage::Storage), Ok(Some(none)));
         let without = read(&record.replace("[{\"rate\": 0.1, \"burst\": 0.002}]", "[]"));
         assert!(without.workloads[0].at(Stage::Storage).is_err());
+    }
+
+    #[test]
+    fn best_effort_has_the_limits_that_its_file_states_in_both_forms() {
+        let stated = "limits: {storage: [{rate: 5%, burst: 8ms}]}";
+        let text = format!(
+            "workloads: [{{name: b, client: c, server: s, curves: {{storage: [{{rate: 1%, burst: 1ms}}]}}, {stated}}}]"
+        );
+        let limits = vec![(0.05, 0.008)];
+        let of = |file: &DecidedFile| {
+            file.workloads[0].at(Stage::Storage).expect("stated").map(|stage| stage.limits)
+        };
+        assert_eq!(of(&read(&text)), Some(limits.clone()));
+        let record = |own: &str| {
+            read(&format!(
+                r#"{{"workloads": [{{"workload": "b", "client": "c", "server": "s", "slo": null, "stages": [
+                {{"stage": "storage", "priority": null, "limits": [{{"rate": 0.05, "burst": 0.008}}]{own}}}]}}]}}"#
+            ))
+        };
+        assert_eq!(of(&record(r#", "own_curve": false"#)), Some(limits));
+        assert_eq!(of(&record(r#", "own_curve": true"#)), Some(Vec::new()));
+        assert_eq!(of(&record("")), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_workload_that_was_refused_is_best_effort() {
+        let record = r#"{"admission": "snc", "workloads": [
+            {"workload": "index", "client": "c", "server": "s:ssd", "best_effort": true,
+             "slo": {"percentile": 99, "latency_s": 0.005}, "stages": [
+                {"stage": "storage", "priority": null, "limits": [{"rate": 5, "burst": 5}], "own_curve": true}]}]}"#;
+        let file = read(record);
+        assert_eq!(file.workloads[0].slo, None);
+        let none = DecidedStage { priority: None, limits: Vec::new() };
+        assert_eq!(file.workloads[0].at(Stage::Storage), Ok(Some(none)));
     }
 
     #[test]

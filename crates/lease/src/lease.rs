@@ -157,8 +157,8 @@ impl Lease {
         }
     }
 
-    /// The next step at the time `now`; `None` if there is nothing to do before [`Lease::due`]. The driver calls again after
-    /// each step.
+    /// The next step at the time `now`; `None` if there is nothing to do now. The driver calls again after each step, and
+    /// every tenth of a second.
     pub fn poll(&mut self, now: Nanos) -> Option<Action> {
         if self.ends.is_some_and(|ends| now >= ends) {
             self.release();
@@ -205,12 +205,11 @@ impl Lease {
         }
     }
 
-    /// Time of the next [`Lease::poll`], if no response comes before.
-    pub fn due(&self) -> Nanos {
-        let send =
-            if self.open.is_none() && self.applying.is_none() { self.quiet_until } else { Nanos(u64::MAX) };
-        let apply = if self.unapplied.is_some() { Nanos(0) } else { Nanos(u64::MAX) };
-        send.min(apply).min(self.ends.unwrap_or(Nanos(u64::MAX)))
+    /// Applies the promises in force again, because the addresses that they need have changed.
+    pub fn apply_again(&mut self, promises: EnforcerPromises) {
+        if self.unapplied.is_none() && self.applied.as_ref() == Some(&Version::of(&promises)) {
+            self.unapplied = Some(Box::new(promises));
+        }
     }
 
     /// Number of the controller in use.

@@ -19,12 +19,13 @@ mod addresses;
 mod connection;
 mod decided;
 mod event;
+mod instance;
 mod lease;
 mod settings;
 
 pub use addresses::{Addresses, singles};
 pub use connection::{Connection, Received, Report, Update, read_promises};
-pub use decided::{DecidedFile, DecidedStage, DecidedWorkload, Missing};
+pub use decided::{DecidedFile, DecidedStage, DecidedWorkload, Missing, host_of};
 pub use event::Event;
 pub use lease::{Action, Lease, Reply, Request, Version};
 pub use settings::{ControllerSettings, Given};

@@ -7,6 +7,8 @@ use leeward_promises::bodies::{LEASE, LEASES};
 use leeward_records::EnforcerKind;
 use leeward_records::schema::Name;
 
+use crate::instance::instance;
+
 /// Values of the options about controllers, as a user gives them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Given {
@@ -45,6 +47,8 @@ pub struct ControllerSettings {
     pub access: Access,
     /// Name of the enforcer, unique in the cluster.
     pub name: String,
+    /// Tells the enforcer from others of its name, also after a restart.
+    pub instance: String,
     /// Kind of the enforcer.
     pub kind: EnforcerKind,
     /// Host whose promises it applies.
@@ -88,7 +92,13 @@ impl ControllerSettings {
         }
         let device = host.contains(':').then(|| host.to_owned());
         let host = host.split(':').next().unwrap_or(host).to_owned();
-        Ok(ControllerSettings { access, name, kind, host, device, lease, addresses })
+        Ok(ControllerSettings { access, name, instance: instance(""), kind, host, device, lease, addresses })
+    }
+
+    /// The settings of an enforcer of which a machine may have several, each at a place of its own, such as the addresses
+    /// that it listens on.
+    pub fn at_place(self, place: &str) -> ControllerSettings {
+        ControllerSettings { instance: instance(place), ..self }
     }
 }
 
@@ -104,6 +114,8 @@ mod tests {
         assert_eq!((settings.name.as_str(), settings.host.as_str()), ("nfs@s0:ssd", "s0"));
         assert_eq!((settings.device.as_deref(), settings.lease), (Some("s0:ssd"), LEASE));
         assert_eq!(new("s0", valid()).expect("valid settings").device, None);
+        let place = |place: &str| new("s0", valid()).expect("valid settings").at_place(place).instance;
+        assert!(place("a") == place("a") && place("a") != place("b"));
         let one = |text: &str| Some(text.to_owned());
         for (given, option) in [
             (Given::default(), "--controller"),

@@ -9,8 +9,9 @@ use std::time::Duration;
 use leeward_lease::{Connection, ControllerSettings, Given, Report};
 use leeward_records::EnforcerKind;
 
-/// Time that the controller takes for an acknowledgement.
-const SLOW: Duration = Duration::from_millis(300);
+/// Time that the controller takes for an acknowledgement: longer than a removal may take, and shorter than the time limit of
+/// an acknowledgement.
+const SLOW: Duration = Duration::from_millis(2_500);
 
 /// Responds to the requests of a connection, and records when each is received and answered.
 fn respond(stream: &TcpStream, record: &Sender<String>) -> io::Result<()> {
