@@ -259,8 +259,8 @@ fn bound(fitted: &Fit, rate: f64, excess: f64) -> Option<f64> {
 
 #[test]
 fn a_poisson_stream_of_50_a_second_is_one_state_near_this_rate() {
-    // M/M/1 at half load: the exact 99th percentile of latency is 92 ms. With nine states for the noise of the counts, the
-    // bound was 0.99 s.
+    // M/M/1 at half load: the exact 99th percentile of latency is 92 ms. The worst case of the trace's curve is 0.305 s, so a
+    // stochastic bound above it is of no use: with nine states for the noise of the counts, it was 0.99 s.
     println!("{:>8} {:>6} {:>10} {:>10} {:>8}", "requests", "seed", "rate", "bound", "lift");
     for count in [300, 1000, 3000, 30_000] {
         for seed in 1..=5 {
@@ -284,7 +284,7 @@ fn a_poisson_stream_of_50_a_second_is_one_state_near_this_rate() {
                 (rate / 50.0 - 1.0).abs() < 0.1 + 4.0 / f64::from(count).sqrt(),
                 "{count} {seed}: {rate}"
             );
-            assert!(bound < 0.99 / 2.0 || count < 1000, "{count} {seed}: {bound}");
+            assert!(bound < 0.305 || count < 1000, "{count} {seed}: {bound}");
             assert!(bound > 0.092 * 0.7, "{count} {seed}: {bound}");
         }
     }
