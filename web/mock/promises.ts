@@ -4,6 +4,11 @@ import type { Enforcement, EnforcementPlace, Enforcer, Workload } from '../src/a
 const VERSION = 41
 const WINDOWS = [300, 1800, 3600, 21_600, 259_200]
 
+/** Requests that each workload has had since the mock began. */
+const REQUESTS = 120_000
+/** Share of late requests that the SLOs permit, about. */
+const PERMITTED = 0.001
+
 /** Burn rate and alerts of the workloads that use up their SLO. */
 const BURNS: Record<string, [number, Enforcement['alerts']]> = {
   'mail-store': [16.2, ['fast']],
@@ -34,8 +39,8 @@ function places(name: string, path: string[]): EnforcementPlace[] {
   })
 }
 
-/** Version and enforcement of a workload. */
-export function enforcement(name: string, path: string[], seen_s: number | null) {
+/** Version and enforcement of a workload, whose requests count since a time. */
+export function enforcement(name: string, path: string[], seen_s: number | null, since: string) {
   const all = places(name, path)
   const [rate, alerts] = BURNS[name] ?? [seen_s === null ? null : 0, []]
   const applied = all.every(({ state }) => state === 'applied')
@@ -47,7 +52,15 @@ export function enforcement(name: string, path: string[], seen_s: number | null)
         ? 'enforced'
         : 'seen'
   const burn = WINDOWS.map((window_s) => ({ window_s, rate }))
-  return { version: VERSION, enforcement: { state, places: all, burn, alerts } satisfies Enforcement }
+  const total = {
+    requests: rate === null ? 0 : REQUESTS,
+    late: Math.round((rate ?? 0) * PERMITTED * REQUESTS),
+  }
+  const [counted_since, seen_by] = [since, seen_s === null ? null : `nfs@${hostOf(path.at(-1))}`]
+  return {
+    version: VERSION,
+    enforcement: { state, places: all, total, counted_since, seen_by, burn, alerts } satisfies Enforcement,
+  }
 }
 
 /** Enforcers of the places of workloads, by name. */

@@ -50,13 +50,13 @@ const KINDS: Record<string, Kind> = {
 
 /** Workloads with a granted SLO; each reserves a rate on its path. */
 const WORKLOADS = [
-  ['orders-db', 1, 0.999, 0.02, 0.0162, 0.0071, 4e9],
-  ['search-index', 2, 0.999, 0.05, 0.041, 0.0183, 3e9],
-  ['mail-store', 3, 0.99, 0.1, 0.094, 0.1173, 2e9],
-  ['session-cache', 1, 0.9999, 0.005, 0.0048, 0.0021, 1e9],
-  ['video-meta', 4, 0.99, 0.25, null, 0.08, 1e9],
-  ['ledger-archive', 5, 0.95, 1, 0.61, null, 5e8],
-  ['home-dirs', 4, 0.99, 0.15, 0.171, 0.062, 1e9],
+  ['orders-db', 1, 99.9, 0.02, 0.0162, 0.0071, 4e9],
+  ['search-index', 2, 99.9, 0.05, 0.041, 0.0183, 3e9],
+  ['mail-store', 3, 99, 0.1, 0.094, 0.1173, 2e9],
+  ['session-cache', 1, 99.99, 0.005, 0.0048, 0.0021, 1e9],
+  ['video-meta', 4, 99, 0.25, null, 0.08, 1e9],
+  ['ledger-archive', 5, 95, 1, 0.61, null, 5e8],
+  ['home-dirs', 4, 99, 0.15, 0.171, 0.062, 1e9],
 ].map((row) => {
   const [name, priority, percentile, latency_s, bound_s, seen_s, rate_bps] = row as Row
   return { name, priority, percentile, latency_s, bound_s, seen_s, rate_bps }
@@ -381,7 +381,7 @@ export class World {
         seen_s: seen_s === null ? null : seen_s * noise,
         volume: volumeOf(decision),
         path,
-        ...enforcement(name, path, seen_s),
+        ...enforcement(name, path, seen_s, this.time(0)),
         decision,
       }
     })

@@ -399,6 +399,11 @@ export interface EnforcementPlace {
 export interface Enforcement {
   state: 'decided' | 'partial' | 'enforced' | 'seen' | 'unenforced'
   places: EnforcementPlace[]
+  /** Requests that enforcers counted since `counted_since`; null before the first acknowledgement of one at the server. */
+  total: { requests: number; late: number }
+  counted_since: string | null
+  /** Enforcer that reported the measured latency, at the server; null for a client. */
+  seen_by: string | null
   /** Share of late requests relative to the share that the SLO permits, by window; null without requests. */
   burn: { window_s: number; rate: number | null }[]
   alerts: ('fast' | 'slow' | 'lasting')[]

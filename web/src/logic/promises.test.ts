@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Enforcement, EnforcementPlace, Enforcer, Workload } from '../api/types'
-import { appliedPlaces, byUrgency, hourlyBurn, isBehind, openPlaces } from './promises'
+import { appliedPlaces, byUrgency, hourlyBurn, isBehind, openPlaces, usedUp } from './promises'
 
 const place = (state: EnforcementPlace['state'], more: Partial<EnforcementPlace> = {}): EnforcementPlace => ({
   kind: 'net',
@@ -21,7 +21,15 @@ const workload = (places: EnforcementPlace[], burn: Enforcement['burn'] = []): W
   volume: 'v',
   path: [],
   version: 1,
-  enforcement: { state: 'partial', places, burn, alerts: [] },
+  enforcement: {
+    state: 'partial',
+    places,
+    total: { requests: 0, late: 0 },
+    counted_since: null,
+    seen_by: null,
+    burn,
+    alerts: [],
+  },
   decision: 'd',
 })
 
@@ -64,6 +72,18 @@ test('the burn rate is that of an hour', () => {
   expect(hourlyBurn(workload([], burn))).toBe(2.5)
   expect(hourlyBurn(workload([], [{ window_s: 3600, rate: null }]))).toBeNull()
   expect(hourlyBurn({ ...workload([]), enforcement: null })).toBeNull()
+})
+
+test('late requests are relative to those that the SLO permits', () => {
+  const counted = workload([])
+  expect(usedUp(counted)).toBeNull()
+  const total = { requests: 2_000, late: 30 }
+  const used = usedUp({ ...counted, enforcement: { ...counted.enforcement!, total } })
+  expect(used?.late).toBe(30)
+  expect(used?.permitted).toBeCloseTo(20)
+  expect(usedUp({ ...counted, enforcement: null })).toBeNull()
+  const strict = { ...counted, slo: { percentile: 100, latency_s: 0.1 } }
+  expect(usedUp({ ...strict, enforcement: { ...counted.enforcement!, total } })).toBeNull()
 })
 
 test('silent enforcers are first, and those that are behind follow', () => {

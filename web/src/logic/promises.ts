@@ -49,6 +49,13 @@ export function hourlyBurn({ enforcement }: Workload): number | null {
   return enforcement?.burn.find(({ window_s }) => window_s === SHOWN_WINDOW_S)?.rate ?? null
 }
 
+/** Late requests, and those that the SLO permits of all that were counted; null without requests or permitted ones. */
+export function usedUp({ slo, enforcement }: Workload): { late: number; permitted: number } | null {
+  const total = enforcement?.total
+  if (!total?.requests || slo.percentile >= 100) return null
+  return { late: total.late, permitted: total.requests * (1 - slo.percentile / 100) }
+}
+
 /** Number of places where the promise is applied, of all: `2 of 3`. */
 export function appliedPlaces(places: EnforcementPlace[]): string {
   return `${places.filter(({ state }) => state === 'applied').length} of ${places.length}`

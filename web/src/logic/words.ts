@@ -67,6 +67,10 @@ export const WORDS = {
   enforced:
     'Places of the path where an enforcer has applied the priorities and limits of the promise: the network of the client, the server, and its network. A place without an enforcer is shown, and is no error.',
   burn: 'Share of requests of the last hour that were later than the SLO, relative to the share that its percentile permits. At 1, exactly what is permitted is used up.',
+  measuredLatency:
+    'Latency at the percentile of the SLO. That at the server is without the network, so it may be below the SLO while that of the client is not.',
+  usedUp:
+    'Late requests, and those that the percentile of the SLO permits of all requests that enforcers have counted. A new leader counts again.',
   promiseVersion:
     'Version of the promises that the enforcer has applied, of the one that it should apply. The version counts changes of all promises.',
 } as const

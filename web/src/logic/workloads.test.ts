@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest'
-import type { Workload } from '../api/types'
+import type { Enforcement, Workload } from '../api/types'
 import { bySloState, headroom, barPosition, SLO_POSITION, sloState } from './workloads'
+
+const enforcement = (state: Enforcement['state']): Enforcement => ({
+  state,
+  places: [],
+  total: { requests: 0, late: 0 },
+  counted_since: null,
+  seen_by: null,
+  burn: [],
+  alerts: [],
+})
 
 const workload = (name: string, bound_s: number | null, seen_s: number | null, priority = 1): Workload => ({
   name,
@@ -11,7 +21,7 @@ const workload = (name: string, bound_s: number | null, seen_s: number | null, p
   volume: 'v',
   path: [],
   version: 1,
-  enforcement: null,
+  enforcement: enforcement('seen'),
   decision: 'd',
 })
 
@@ -22,6 +32,18 @@ test('a measured latency takes precedence over the bound', () => {
   expect(sloState(workload('a', null, 0.05))).toBe('unbound')
   expect(sloState(workload('a', 0.1, 0.1))).toBe('kept')
   expect(sloState(workload('a', 0.1, null))).toBe('kept')
+})
+
+test('a bound keeps the SLO only if the promise is enforced', () => {
+  const at = (state: Enforcement['state']) => ({
+    ...workload('a', 0.05, 0.05),
+    enforcement: enforcement(state),
+  })
+  expect(sloState(at('enforced'))).toBe('kept')
+  for (const state of ['decided', 'partial', 'unenforced'] as const)
+    expect(sloState(at(state))).toBe('unenforced')
+  expect(sloState({ ...workload('a', 0.05, 0.05), enforcement: null })).toBe('unenforced')
+  expect(sloState({ ...at('unenforced'), seen_s: 0.2 })).toBe('missed')
 })
 
 test('headroom is the share of the SLO that the bound leaves', () => {

@@ -1,9 +1,9 @@
 import type { Workload } from '../api/types'
 
-export type SloState = 'missed' | 'unassured' | 'unbound' | 'kept'
+export type SloState = 'missed' | 'unassured' | 'unbound' | 'unenforced' | 'kept'
 
 /** Worst first. */
-const ORDER: SloState[] = ['missed', 'unassured', 'unbound', 'kept']
+const ORDER: SloState[] = ['missed', 'unassured', 'unbound', 'unenforced', 'kept']
 
 export const SLO_STATES: Record<SloState, { word: string; sentence: string }> = {
   missed: { word: 'Missed', sentence: 'The measured latency is above the SLO.' },
@@ -12,14 +12,19 @@ export const SLO_STATES: Record<SloState, { word: string; sentence: string }> = 
     sentence: 'The latency bound is above the SLO: the workload may miss it.',
   },
   unbound: { word: 'No bound', sentence: 'No latency bound was found, so the SLO is not assured.' },
-  kept: { word: 'Kept', sentence: 'The latency bound is within the SLO.' },
+  unenforced: {
+    word: 'Not enforced',
+    sentence: 'The latency bound is within the SLO, but holds only if the promise is enforced at all places.',
+  },
+  kept: { word: 'Kept', sentence: 'The latency bound is within the SLO, and the promise is enforced.' },
 }
 
-/** State of a workload's SLO. A measured latency takes precedence over the computed bound. */
-export function sloState({ slo, bound_s, seen_s }: Workload): SloState {
+/** State of a workload's SLO. A measured latency takes precedence over the computed bound, which assumes enforcement. */
+export function sloState({ slo, bound_s, seen_s, enforcement }: Workload): SloState {
   if (seen_s !== null && seen_s > slo.latency_s) return 'missed'
   if (bound_s === null) return 'unbound'
-  return bound_s > slo.latency_s ? 'unassured' : 'kept'
+  if (bound_s > slo.latency_s) return 'unassured'
+  return enforcement?.state === 'enforced' || enforcement?.state === 'seen' ? 'kept' : 'unenforced'
 }
 
 /** Share of the SLO latency that the bound leaves; negative if the SLO is not assured, null without a bound. */
