@@ -158,7 +158,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "slo status": (
         *("name", "client", "volume", "slo.percentile", "slo.latency_s", "bound_s", "by", "seen_s"),
         *("priority", "version", "enforcement.state", "enforcement.seen_by", "enforcement.total.requests"),
-        *("enforcement.total.late", "enforcement.burn", "enforcement.alerts", "enforcement.places"),
+        *("enforcement.total.late", "enforcement.counted_since", "enforcement.burn", "enforcement.alerts"),
+        "enforcement.places",
     ),
     "telemetry cache list": ("server", "query", "from_ms", "until_ms", "pieces", "size_bytes", "folder"),
     "tenant run": ("policy", "forecast_s", "wall_s", "cost"),

@@ -3,7 +3,7 @@
 Ids and times are texts, and None stands for unknown values.
 """
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class WorkloadCounters(TypedDict):
@@ -46,6 +46,7 @@ class Enforcement(TypedDict):
     state: str
     places: list[EnforcementPlace]
     total: WorkloadCounters
+    counted_since: str | None
     seen_by: str | None
     burn: list[BurnRate]
     alerts: list[str]
@@ -155,12 +156,10 @@ class NetPromise(TypedDict):
     """Packets of a workload that leave a host."""
 
     workload: str
-    version: int
     stage: str
     peer: str
     peer_addresses: list[str]
     priority: int
-    dscp: int
     limits: list[dict[str, float]]
 
 
@@ -168,13 +167,13 @@ class NfsPromise(TypedDict):
     """Requests of a workload to a volume of a host."""
 
     workload: str
-    version: int
     client: str
     client_addresses: list[str]
-    volume: str
     priority: int
     limits: list[dict[str, float]]
     slo: dict[str, float]
+    over: NotRequired[Literal["held", "demoted"]]
+    outstanding: NotRequired[int]
 
 
 class EnforcerPromises(TypedDict):

@@ -102,6 +102,7 @@ class PromiseMethods(ClientBase):
         applied: EnforcerPromises | None = None,
         workloads: Sequence[WorkloadReport] = (),
         device: str | None = None,
+        instance: str | None = None,
         addresses: Sequence[str] = (),
         lease: str | None = None,
     ) -> AcknowledgedEnforcer:
@@ -116,6 +117,8 @@ class PromiseMethods(ClientBase):
             applied: Promises that it has applied; None before the first ones, and after a restart.
             workloads: Workloads that it applies.
             device: Device whose volumes it serves; by default all of the host. Only for `nfs`.
+            instance: Text that tells it from others of its name and stays the same after a restart. While
+                another instance has a lease, the request is a problem `enforcer`.
             addresses: Addresses of the host, for enforcers at other hosts.
             lease: Length of the lease, 1s to 1h; by default 15s.
 
@@ -126,6 +129,7 @@ class PromiseMethods(ClientBase):
             "kind": kind,
             "host": host,
             "device": device,
+            "instance": instance,
             "addresses": list(addresses),
             "lease": lease,
             "set": None if applied is None else applied["set"],
