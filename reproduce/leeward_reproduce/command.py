@@ -54,7 +54,9 @@ FIGURES = {
 EXAMPLES += "\n\n\b\nFigures:\n" + "".join(
     f"{line}\n"
     for paper, known in FIGURES.items()
-    for line in textwrap.wrap(known, 76, initial_indent=f"  {paper:<10}", subsequent_indent=" " * 12)
+    for line in textwrap.wrap(
+        known, 76, initial_indent=f"  {paper:<10}", subsequent_indent=" " * 12, break_on_hyphens=False
+    )
 )
 
 
