@@ -1454,6 +1454,7 @@ def pack_slo(
     limits: str = "compactor",
     settings: str = "",
     fast: bool = False,
+    servers_by: str = "first",
     method: str = "best",
     margin: float | None = None,
     error: float = 0.0,

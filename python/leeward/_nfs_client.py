@@ -127,6 +127,7 @@ def _arguments(export: Export, settings: Settings, name: str) -> dict[str, Any]:
         "nfs": str(export),
         "reserved_port": os.geteuid() == 0,
         "file": name,
+        "keep": True,
         "file_size": f"{settings.file_bytes}B",
     }
 

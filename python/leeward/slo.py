@@ -25,6 +25,9 @@ METHODS = ("dnc", "priority-meister", "plp", "snc", "best")
 LIMITS = ("compactor", "effective-bandwidth", "average", "knee", "several")
 """Methods that choose rate limits."""
 
+SERVER_ORDERS = ("first", "fewest-workloads", "least-load", "least-bursts", "same-slos", "random")
+"""Orders in which packing tries servers that have volumes; `first` is their own order."""
+
 ORDERS = ("priority", "fifo", "shares", "cake", "deadline")
 """Service orders of devices in a replay; `fifo` applies to links too, which otherwise keep priorities."""
 
@@ -39,6 +42,7 @@ __all__ = [
     "LIMITS",
     "METHODS",
     "ORDERS",
+    "SERVER_ORDERS",
     "STARTS",
     "Workloads",
     "apply_packing",
@@ -158,7 +162,8 @@ def check(
         file: File of workloads that all have a server.
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
         method: Bound to check, one of `METHODS`.
-        over: Treatment of requests over a limit: `held`, the default, or `demoted` below all others.
+        over: Treatment of requests over a limit: `held`, the default, or `demoted` below all others; or one
+            for each stage, as `storage=demoted,network-in=held`.
         order: Service order of devices, one of `ORDERS`; `fifo` applies to links too. Default `priority`.
         tails: True to draw the latency without queueing of each request from the profile of its device;
             false, the default, to use only its work. With true, bounds hold for the SLO's percentile of
@@ -166,8 +171,9 @@ def check(
         seed: Seed of the draws. Default 1.
         start: Start of the traces, one of `STARTS`. Default `recorded`.
         caps: Caps of devices that replace those of all device files, by their names there:
-            `outstanding_read_bytes` and `outstanding_write_bytes` (bytes), `behind` (`requests` and `bytes`)
-            and `write_batch` (`bytes` and `gap_bytes`). None as a value is no cap.
+            `outstanding_reads` and `outstanding_writes` (requests), `outstanding_read_bytes` and
+            `outstanding_write_bytes` (bytes), `behind` (`requests` and `bytes`) and `write_batch` (`bytes`
+            and `gap_bytes`). None as a value is no cap.
         closed: Workloads that keep a number of requests open, by name. They send the requests of their traces
             one after another, whatever the times of the requests are.
         rows: True to return each request too.
@@ -215,19 +221,23 @@ def _caps(caps: Mapping[str, Any]) -> dict[str, int | tuple[int, int] | None]:
     Raises:
         InputError: A cap is unknown or invalid.
     """
+    numbers = {
+        "outstanding_reads": _MOST_REQUESTS,
+        "outstanding_writes": _MOST_REQUESTS,
+        "outstanding_read_bytes": _MOST_BYTES,
+        "outstanding_write_bytes": _MOST_BYTES,
+    }
     limits: dict[str, dict[str, tuple[int, int]]] = {
-        "outstanding_read_bytes": {},
-        "outstanding_write_bytes": {},
         "behind": {"requests": (0, _MOST_REQUESTS), "bytes": (0, _MOST_BYTES)},
         "write_batch": {"bytes": (1, _MOST_BYTES), "gap_bytes": (0, _MOST_BYTES)},
     }
     for name, value in caps.items():
-        if name not in limits:
-            raise InputError.about("caps", f"`{name}`: expected one of {', '.join(limits)}")
+        if name not in numbers | limits:
+            raise InputError.about("caps", f"`{name}`: expected one of {', '.join(numbers | limits)}")
         if value is None:
             continue
-        if not limits[name]:
-            whole_number(f"caps {name}", value, 1, _MOST_BYTES)
+        if name in numbers:
+            whole_number(f"caps {name}", value, 1, numbers[name])
             continue
         if not value or value.keys() - limits[name].keys():
             raise InputError.about(f"caps {name}", f"expected {' and '.join(limits[name])}, or None")
@@ -244,15 +254,14 @@ def _caps(caps: Mapping[str, Any]) -> dict[str, int | tuple[int, int] | None]:
         return given.get(first, usual[0]), given.get(second, usual[1])
 
     return {
-        "read_bytes": _bytes_cap(caps, "outstanding_read_bytes"),
-        "write_bytes": _bytes_cap(caps, "outstanding_write_bytes"),
+        **{name.removeprefix("outstanding_"): _number(caps, name) for name in numbers},
         "behind": pair("behind", (_NO_CAP, _NO_CAP)),
         "write_batch": pair("write_batch", (0, 0)),
     }
 
 
-def _bytes_cap(caps: Mapping[str, Any], name: str) -> int | None:
-    """A cap on bytes: 0 for no cap, None if it is not given."""
+def _number(caps: Mapping[str, Any], name: str) -> int | None:
+    """A cap on requests or bytes: 0 for no cap, None if it is not given."""
     return (caps[name] or 0) if name in caps else None
 
 
@@ -263,6 +272,7 @@ def pack(
     limits: str = "compactor",
     settings: Mapping[str, Any] | str = "",
     fast: bool = False,
+    servers_by: str = "first",
     method: str = "best",
     margin: float | None = None,
     error: float = 0.0,
@@ -281,6 +291,7 @@ def pack(
             `compactor:slack=0.1`.
         settings: Settings of the method instead, or a YAML text of them.
         fast: True to skip servers whose configured rates leave no room.
+        servers_by: Order of trials of servers with volumes, one of `SERVER_ORDERS`; empty servers come last.
         method: Bound that each place must keep for every workload that it may affect, one of `METHODS`.
         margin: Safety margin, such as 0.1; by default the value of the file.
         error: Greatest relative increase of a curve by leaving out buckets, which makes packing faster.
@@ -304,6 +315,7 @@ def pack(
         limits=limits,
         settings=settings if isinstance(settings, str) else yaml.safe_dump(dict(settings)),
         fast=fast,
+        servers_by=servers_by,
         method=method,
         margin=margin,
         error=error,

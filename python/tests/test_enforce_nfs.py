@@ -115,12 +115,25 @@ def test_reports_have_the_requests_in_each_format(server: str) -> None:
         (["--export", "127.0.0.1:/vol", "--interval", "0s"], 2, ["--interval"]),
         (["--export", "127.0.0.1:/vol", "--outstanding", "0"], 2, ["--outstanding"]),
         (["--export", "127.0.0.1:/vol", "--order", "cake"], 2, ["--order", "shares"]),
+        (["--export", "127.0.0.1:/vol", "--outstanding-reads", "0"], 2, ["--outstanding-reads"]),
+        (["--export", "127.0.0.1:/vol", "--outstanding-read-bytes", "lots"], 2, ["--outstanding-read-bytes"]),
+        (["--export", "127.0.0.1:/vol", "--behind", "few"], 2, ["--behind"]),
+        (["--export", "127.0.0.1:/vol", "--write-batch", "0B"], 2, ["--write-batch"]),
+        (["--export", "127.0.0.1:/vol", "--any-port"], 2, ["--any-port", "--reserved-port"]),
     ],
 )
 def test_errors_are_one_line_and_name_the_option(
     run: Run, options: list[str], code: int, parts: list[str]
 ) -> None:
-    result = run("enforce", "nfs", *options)
+    result = run("enforce", "nfs", "--allow", "all", *options)
     assert result.returncode == code
     assert result.stderr.startswith("error: ")
     assert all(part in result.stderr for part in parts), result.stderr
+
+
+def test_a_proxy_that_others_reach_says_who_may_connect(run: Run) -> None:
+    for listen in ([], ["--listen", "0.0.0.0:0"]):
+        result = run("enforce", "nfs", "--export", "127.0.0.1:/vol", *listen)
+        assert result.returncode == 2
+        text = " ".join(result.stderr.split())
+        assert text.startswith("error: --allow: missing; the server sees the proxy alone"), text

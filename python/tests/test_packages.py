@@ -17,6 +17,8 @@ PACKAGES = {
     "leeward-nfs": "nfs.env",
 }
 """Packages with their settings."""
+DROP_IN = "usr/share/doc/leeward-agent/enforce.conf"
+"""Rights of an agent that runs enforcers, for an operator to copy."""
 PROGRAM = """#!/bin/sh
 case "$1" in
 --version) echo "leewardd 0.0.0" ;;
@@ -76,7 +78,7 @@ def test_debian_packages_install_upgrade_and_leave_nothing(tmp_path: Path, dpkg:
             ("usr/share/doc/", "/changelog.gz"),
             ("usr/share/doc/", "/operate.md"),
         )
-    } | {f"etc/leeward/{name}" for name in PACKAGES.values()}
+    } | {f"etc/leeward/{name}" for name in PACKAGES.values()} | {DROP_IN}
     unit = (root / "usr/lib/systemd/system/leewardd.service").read_text()
     assert "ExecStart=/usr/bin/leewardd --config /etc/leeward/leeward.yaml" in unit
     assert "Type=notify" in unit
@@ -97,7 +99,8 @@ def test_rpms_have_the_same_files_and_mark_settings(tmp_path: Path) -> None:
     for package, file in zip(packages, settings, strict=True):
         listed = run("rpm", "-qpl", str(package)).split()
         assert f"/etc/leeward/{file}" in listed
-        assert len(listed) == 7
+        assert len(listed) == (8 if f"/{DROP_IN}" in listed else 7)
+        assert (f"/{DROP_IN}" in listed) == (package.name.startswith("leeward-agent-"))
         assert run("rpm", "-qp", "--configfiles", str(package)).split() == [f"/etc/leeward/{file}"]
         scripts = run("rpm", "-qp", "--scripts", str(package))
         assert "systemctl disable --now" in scripts

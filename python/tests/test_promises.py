@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy
 import pytest
 
 from leeward import Client, InputError, ProblemError
@@ -82,7 +83,7 @@ def test_an_enforcer_reads_its_promises_and_says_what_it_applied(client: Client)
         },
     )
     assert [one["stage"] for one in requests["net"] + replies["net"]] == ["network-in", "network-out"]
-    assert (proxy["nfs"][0]["client"], proxy["nfs"][0]["volume"]) == ("r0h0", "r1h1:ssd")
+    assert proxy["nfs"][0]["client"] == "r0h0"
     seen = client.workload("mail")
     assert seen["enforcement"] is not None
     assert (seen["enforcement"]["state"], seen["seen_s"]) == ("seen", latencies[0]["seconds"])
@@ -95,6 +96,10 @@ def test_an_enforcer_reads_its_promises_and_says_what_it_applied(client: Client)
     with pytest.raises(ProblemError) as gone:
         client.enforcer("nfs@r1h1")
     assert gone.value.word == "not-found"
+    client.acknowledge("net@r1h1", "net", "r1h1", instance="first")
+    with pytest.raises(ProblemError) as second:
+        client.acknowledge("net@r1h1", "net", "r1h1", instance="second")
+    assert second.value.word == "enforcer"
     with pytest.raises(ProblemError) as future:
         client.acknowledge("net@r0h0", "net", "r0h0", applied={**requests, "version": 99})
     assert future.value.word == "enforcer"
@@ -116,15 +121,29 @@ def test_status_shows_where_promises_are_enforced(client: Client, run: Run) -> N
     )
     seen = run("slo", "status", "--controller", client.url, "-q")
     rows = {line.split()[0]: line for line in seen.stdout.splitlines() if line}
-    assert "30 ms" in rows["mail"]
+    assert "30 ms at the server" in rows["mail"]
     assert "seen" in rows["mail"]
     assert "3 of 3" in rows["mail"]
     assert "live" in rows["nfs@r1h1"]
     refused: WorkloadReport = {"workload": "mail", "state": "refused", "detail": "no HTB"}
     client.acknowledge("net@r0h0", "net", "r0h0", workloads=[refused])
     unenforced = run("slo", "status", "--controller", client.url)
-    assert "unenforced" in unenforced.stdout
+    assert "unenforced  2 of 3, 1 refused" in unenforced.stdout
     assert "mail: network-in: net@r0h0 cannot apply it: no HTB" in unenforced.stderr
+    checked = run("slo", "status", "--controller", client.url, "--check")
+    assert (checked.returncode, checked.stdout) == (1, unenforced.stdout)
+    assert "error: mail is not enforced: unenforced" in checked.stderr
+    applied: WorkloadReport = {"workload": "mail", "state": "applied"}
+    _, proxy, _ = enforce(client, applied)
+    assert run("slo", "status", "--controller", client.url, "--check").returncode == 0
+    late: WorkloadReport = {**applied, "counters": {"requests": 200, "late": 100}}
+    client.acknowledge("nfs@r1h1", "nfs", "r1h1", applied=proxy, workloads=[late], lease="1min")
+    alarmed = run("slo", "status", "--controller", client.url, "--check")
+    assert alarmed.returncode == 1
+    assert "100 of 2" in alarmed.stdout
+    assert "error: mail uses up its SLO too fast: fast, slow, lasting" in alarmed.stderr
+    assert "requests count since 20" in alarmed.stderr
+    client.acknowledge("net@r0h0", "net", "r0h0", workloads=[refused])
     document = json.loads(run("slo", "status", "--controller", client.url, "-o", "json").stdout)
     assert document["workloads"] == list(client.workloads())
     assert len(document["enforcers"]) == 3
@@ -143,6 +162,14 @@ def test_status_repeats_and_reports_an_unreachable_controller(client: Client, ru
         lines = [process.stdout.readline() for _ in range(2)]
         process.terminate()
     assert [json.loads(line)["workloads"][0]["name"] for line in lines] == ["mail", "mail"]
+    command[command.index(client.url)] = "http://127.0.0.1:1"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(2)]
+        process.terminate()
+    assert all(line.startswith("error: --controller: http://127.0.0.1:1: no answer") for line in lines)
+    both = run("slo", "status", "--every", "1s", "--check")
+    assert (both.returncode, "--check: has no effect with --every" in both.stderr) == (2, True)
     gone = run("slo", "status", "--controller", "http://127.0.0.1:1")
     assert (gone.returncode, gone.stdout) == (2, "")
     assert gone.stderr.startswith("error: --controller: http://127.0.0.1:1: no answer")
@@ -166,6 +193,7 @@ def test_a_new_trace_decides_again(client: Client, run: Run) -> None:
     changed = redecision["outcome"] in ("limits", "priority")
     assert (after["version"] > before["version"]) == changed
     assert (after["stages"] != before["stages"]) == changed
+    assert "its load changes over the trace" not in would.stderr
     unknown = run("slo", "change", "nobody", TRACE, "--controller", client.url)
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "no workload `nobody` is stored" in unknown.stderr
@@ -173,6 +201,17 @@ def test_a_new_trace_decides_again(client: Client, run: Run) -> None:
     ended = run(*command)
     assert ended.returncode == 2
     assert "its promise ended at" in ended.stderr
+
+
+def test_a_trace_whose_load_grows_has_a_note(client: Client, run: Run, tmp_path: Path) -> None:
+    client.promise(MAIL | {"slo": {"percentile": 99, "latency": "500ms"}})
+    draw = numpy.random.default_rng(1)
+    times = numpy.sort(numpy.concatenate([draw.uniform(0, 300, 3_000), draw.uniform(300, 600, 9_000)]))
+    trace = tmp_path / "grows.csv"
+    trace.write_text("seconds,kind,size\n" + "".join(f"{at:.6f},read,8192\n" for at in times))
+    would = run("slo", "change", "mail", str(trace), "--controller", client.url, "--dry-run")
+    assert would.returncode == 0, would.stderr
+    assert "note: network-in, network-out: its load changes over the trace; bounds by snc" in would.stderr
 
 
 def test_fields_of_a_trace_have_few_buckets_and_its_hash(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import yaml
 from pyarrow import parquet
 
 from leeward.errors import InputError
-from leeward.slo import LIMITS, ORDERS, apply_packing, check, dump_packing, pack
+from leeward.slo import LIMITS, ORDERS, SERVER_ORDERS, apply_packing, check, dump_packing, pack
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "slo"
@@ -30,6 +30,31 @@ def mail(name: str, latency: str, more: str = "") -> str:
     """A mail volume."""
     slo = f"slo: {{percentile: 99, latency: {latency}}}"
     return f"  - {{name: {name}, client: clientsh0, trace: {EXAMPLES}/mail.csv.gz, {slo}{more}}}\n"
+
+
+def test_servers_are_tried_in_an_order(run: Run) -> None:
+    servers = {
+        order: [one["server"] for one in pack(VOLUMES, SERVERS, method="dnc", servers_by=order)["workloads"]]
+        for order in SERVER_ORDERS
+    }
+    assert all(len(packed) == len(servers["first"]) for packed in servers.values())
+    result = run(
+        "slo",
+        "pack",
+        VOLUMES,
+        "--cluster",
+        SERVERS,
+        "--method",
+        "dnc",
+        "--servers-by",
+        "least-load",
+        "-o",
+        "json",
+    )
+    assert [one["server"] for one in json.loads(result.stdout)["workloads"]] == servers["least-load"]
+    wrong = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--servers-by", "load")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: --servers-by: `load`: expected one of first, fewest-workloads")
 
 
 def test_packed_volumes_meet_their_slos_in_the_check_and_the_replay(run: Run, tmp_path: Path) -> None:

@@ -101,6 +101,31 @@ def test_replays_keep_the_caps_of_the_device_file_and_options_override_them(run:
     assert worst(json.loads(result.stdout), "urgent") == worst(free, "urgent")
 
 
+def test_numbers_of_reads_and_writes_at_a_device_are_options(run: Run, tmp_path: Path) -> None:
+    workloads, cluster = write_files(tmp_path, BURST, outstanding_reads=2)
+    command = ("slo", "check", workloads, "--cluster", cluster, "--replay", "--method", "dnc", "-o", "json")
+    worst_of: dict[str, float] = {}
+    for number, expected in (("1", 1), ("3", 3), ("none", None)):
+        record = json.loads(run(*command, "--outstanding-reads", number, "--outstanding-writes", "5").stdout)
+        caps = next(queue["caps"] for queue in record["queues"] if queue["device"])
+        assert (caps["outstanding_reads"], caps["outstanding_writes"]) == (expected, 5)
+        worst_of[number] = worst(record, "urgent")
+    # The fewer reads are at the device, the sooner an urgent one is served.
+    assert worst_of["1"] < worst_of["3"] < worst_of["none"]
+
+
+def test_a_closed_loop_is_an_option(run: Run, tmp_path: Path) -> None:
+    workloads, cluster = write_files(tmp_path, BURST)
+    command = ("slo", "check", workloads, "--cluster", cluster, "--replay", "--method", "dnc", "-o", "json")
+    record = json.loads(run(*command, "--closed", "urgent=1").stdout)
+    expected, _ = check(workloads, cluster, method="dnc", closed={"urgent": 1})
+    assert (
+        record["workloads"]
+        == expected["workloads"]
+        != check(workloads, cluster, method="dnc")[0]["workloads"]
+    )
+
+
 def test_fewer_reads_start_behind_a_higher_priority(tmp_path: Path) -> None:
     # Two urgent reads. The first waits for the eight reads at the device. While it waits there, six more may
     # start before the second comes, or only one.
@@ -169,6 +194,14 @@ def test_the_file_says_what_happens_over_a_limit_and_an_option_overrides_it(run:
     workloads, cluster = write_files(tmp_path, BURST, "over: demoted")
     command = ("slo", "check", workloads, "--cluster", cluster, "--replay", "--method", "dnc")
     assert "note: bounds assume strict priorities and requests held at limits" in run(*command).stderr
+    by_stage = json.loads(run(*command, "--over", "storage=demoted,network-in=held", "-o", "json").stdout)
+    assert by_stage["over"] == "mixed"
+    in_file, _ = check(
+        *write_files(tmp_path, BURST, "over: {storage: demoted, network-in: held, network-out: demoted}"),
+        method="dnc",
+    )
+    assert by_stage == in_file
+    workloads, cluster = write_files(tmp_path, BURST, "over: demoted")
     held = run(*command, "--over", "held")
     assert "replay: over a limit held" in held.stderr
     assert "note: bounds assume" not in held.stderr
@@ -211,7 +244,8 @@ def test_invalid_settings_of_replays_are_errors_with_their_field(
 @pytest.mark.parametrize(
     ("caps", "message"),
     [
-        ({"outstanding": 4}, r"^caps: `outstanding`: expected one of outstanding_read_bytes"),
+        ({"outstanding": 4}, r"^caps: `outstanding`: expected one of outstanding_reads, outstanding_writes"),
+        ({"outstanding_reads": 0}, r"^caps outstanding_reads: `0`: expected a whole number from 1"),
         ({"outstanding_read_bytes": 0}, r"^caps outstanding_read_bytes: `0`: expected a whole number from 1"),
         ({"behind": {}}, r"^caps behind: expected requests and bytes, or None"),
         ({"behind": {"requests": -1}}, r"^caps behind.requests: `-1`"),
@@ -228,6 +262,12 @@ def test_invalid_caps_are_errors(tmp_path: Path, caps: dict[str, Any], message: 
     [
         (("--start", "never"), "--start: `never`: expected one of recorded, together"),
         (("--behind", "few"), "--behind: `few`"),
+        (("--over", "late"), "--over: `late`: expected one of held, demoted"),
+        (("--over", "disk=held"), "--over: `disk`: expected one of network-in, storage, network-out"),
+        (("--over", "storage=held,network-in"), "--over: ``: expected one of held, demoted"),
+        (("--outstanding-reads", "0"), "`0`: expected a whole number from 1"),
+        (("--closed", "urgent"), "--closed: `urgent`: expected a workload and a number, such as mail=4"),
+        (("--closed", "nobody=4"), "--closed: no workload `nobody`"),
         (("--write-batch", "64"), "--write-batch: `64`"),
         (("--outstanding-write-bytes", "lots"), "--outstanding-write-bytes: `lots`"),
         (("--tails", "--no-tails"), "expected one of --tails and --no-tails"),

@@ -17,7 +17,7 @@ import pytest
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 NFS, MOUNT = 100_003, 100_005
-GETATTR, LOOKUP, READ, WRITE, CREATE, COMMIT = 1, 3, 6, 7, 8, 21
+GETATTR, LOOKUP, READ, WRITE, CREATE, REMOVE, COMMIT = 1, 3, 6, 7, 8, 12, 21
 NO_ENTRY, NO_SPACE = 2, 28
 LAST = 1 << 31
 """Mark of the last fragment of a record."""
@@ -74,6 +74,10 @@ class Server:
             return self.open(procedure, rest[4 : 4 + length])
         if procedure in (READ, WRITE):
             return self.transfer(procedure, self.files[handle], rest)
+        if procedure == REMOVE:
+            (length,) = struct.unpack_from(">I", rest)
+            del self.files[rest[4 : 4 + length]]
+            return word(0, 0, 0)
         if procedure == GETATTR:
             size = len(self.files[handle])
             return struct.pack(">6I2Q2I2Q6I", 0, 1, 0o644, 1, 0, 0, size, 0, *[0] * 10)
@@ -137,12 +141,13 @@ def test_requests_arrive_at_their_times_and_each_is_a_row(
     content, port = server
     result = run(*options(port, "--out", "rows.csv", "-o", "json"))
     assert result.returncode == 0, result.stderr
+    assert content.files == {}, "the file of the replay is removed"
     summary = json.loads(result.stdout)
     assert (summary["requests"], summary["reads"], summary["writes"]) == (3, 2, 1)
     assert (summary["read_bytes"], summary["written_bytes"]) == (8192, 8192)
     assert summary["export"] == "127.0.0.1:/vol"
     # The file was filled by a write of 1 MiB.
-    assert len(content.files[b"leeward-replay"]) == 1 << 20
+    assert content.calls[0] == ("write", 0, 1 << 20)
     assert content.calls[1:] == [("read", 0, 4096), ("write", 4096, 8192), ("read", 65536, 4096)]
     rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
     assert [float(row["seconds"]) for row in rows] == pytest.approx([0.0, 0.1, 0.2])
@@ -178,7 +183,7 @@ def test_a_full_server_is_a_warning_and_a_failure(
     content, port = server
     content.files[b"leeward-replay"] = bytearray(1 << 20)
     content.is_full = True
-    result = run(*options(port))
+    result = run(*options(port, "--keep"))
     assert result.returncode == 1
     assert "failed requests: 1; the first one: no space left at the server" in result.stderr
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import pytest
 
+from leeward._quantities import read_rate
 from leeward.errors import InputError
 from leeward_reproduce.hdfs.usage import RejectedRunError
 from leeward_reproduce.perform import reproduce
@@ -25,6 +26,7 @@ from leeward_reproduce.slo.real import (
     chapter5,
     disks,
     measures,
+    overhead,
     parts,
     perform,
     quantities,
@@ -395,6 +397,11 @@ def test_overhead_is_the_difference_of_pairs() -> None:
     assert (added.simulator, added.met) == (None, True)
     assert added.ours == pytest.approx(100.0)
     assert rows["throughput, of that without it"].ours == pytest.approx(95.0)
+
+
+def test_the_link_is_not_the_limit_of_the_overhead() -> None:
+    link = read_rate("link", overhead.SHAPE.link) / 8
+    assert link > 2 * overhead.SHAPE.disk_rate("s0")
 
 
 # The command.

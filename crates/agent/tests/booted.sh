@@ -23,4 +23,22 @@ until [ "$(systemctl show leeward-agent -p NRestarts --value)" -ge 1 ]; do
     waited=$((waited + 1))
     [ $waited -lt 100 ]
 done
+# With the part for enforcers, a process of the agent has the rights of both kinds, and a folder for its state.
+cat >/usr/local/bin/leeward-enforce-net <<'SCRIPT'
+#!/bin/sh
+grep '^CapEff' /proc/self/status >/run/leeward-enforce/rights
+exec sleep 600
+SCRIPT
+chmod 755 /usr/local/bin/leeward-enforce-net
+echo 'LEEWARD_AGENT=--controller http://127.0.0.1:1 --host r0h1 --interface lo --interval 1s --enforce net' >/etc/leeward/agent.env
+rm /etc/systemd/system/leeward-agent.service.d/watchdog.conf
+cp /usr/local/share/enforce.conf /etc/systemd/system/leeward-agent.service.d/
+systemctl daemon-reload
+systemctl restart leeward-agent
+waited=0
+until grep -q '0000000000001400' /run/leeward-enforce/rights; do
+    sleep 0.2
+    waited=$((waited + 1))
+    [ $waited -lt 100 ]
+done
 echo "== done"

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use leeward_fabric::Cluster;
 use leeward_fabric::input::{Files, InputError};
 use leeward_slo::file::Workloads;
+use leeward_traces::Stage;
 use serde_json::{Map, Value, json};
 
 use super::{ActiveWorkload, GrantedStage, Rejected, by_stage, is_storage, levels};
@@ -49,10 +50,10 @@ pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
             return invalid(field, "expected none: the decision sets it");
         }
     }
-    if form.get("over").is_some_and(|given| !given.is_null()) {
+    if form.get("over").is_some_and(|over| !over.is_null() && !holds_on_networks(over)) {
         return invalid(
             "over",
-            "expected none: the service has no enforcer that handles requests over a limit",
+            "expected held, or a handling at storage such as {storage: demoted}: enforcers of networks hold requests",
         );
     }
     if form.get("slo").is_none_or(Value::is_null) {
@@ -63,6 +64,20 @@ pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
         (false, true) => invalid("server", "missing; expected the host that has the volume, or its device"),
         (true, false) => invalid("server", "expected none: the decision sets it"),
         _ => Ok(()),
+    }
+}
+
+/// True if requests over a limit are held on networks, as their enforcers do. The reader of the form checks its names.
+fn holds_on_networks(over: &Value) -> bool {
+    const HELD: &str = "held";
+    match over {
+        Value::Object(stages) => {
+            let is_held = |(stage, over): (&String, &Value)| {
+                Stage::from_name(stage) == Some(Stage::Storage) || over.as_str() == Some(HELD)
+            };
+            stages.iter().all(is_held)
+        }
+        over => over.as_str() == Some(HELD),
     }
 }
 

@@ -21,7 +21,7 @@ use leeward_fabric::{BITS_PER_BYTE, Capacities, Cluster, Fabric, Load, ResourceI
 use leeward_ledger::Entry;
 use leeward_models::BucketRecord;
 use leeward_slo::bound::{Bound, Unbounded};
-use leeward_slo::file::Entry as WorkloadEntry;
+use leeward_slo::file::{Entry as WorkloadEntry, OverName};
 use leeward_slo::{Demand, Promise, Slo, System, pack as packs, priorities};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
@@ -93,6 +93,12 @@ pub struct GrantedStage {
     pub own_curve: bool,
     /// Upper bound on the latency at this stage, in seconds.
     pub bound_s: Option<f64>,
+    /// Handling of requests over a limit at storage; absent if the workload does not state it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<OverName>,
+    /// Requests that the device has at once, as bounds assume; absent on networks, and if no workload states a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<u32>,
 }
 
 /// Promises of all workloads after a decision; the new workload is the last.
@@ -146,6 +152,8 @@ fn passable(cluster: &Cluster) -> Cluster {
 struct GrantBuilder<'a> {
     entry: &'a WorkloadEntry,
     promise: &'a Promise,
+    /// Requests at once by queue, as workloads state them.
+    outstanding: &'a [Option<u32>],
     bound: Option<&'a Result<Bound, Unbounded>>,
     owner: u64,
 }
@@ -159,6 +167,8 @@ impl GrantBuilder<'_> {
             // A stage without queues has no priority and no limits.
             let limit = at.map_or(&demand.arrivals, |at| &promise.limits[at]);
             let queues = at.map_or(&[][..], |at| promise.route[at].as_slice());
+            let storage = Stage::Storage as usize;
+            let states_over = demand.stage == Stage::Storage && entry.over_stated[storage];
             GrantedStage {
                 stage: demand.stage.name().to_owned(),
                 queues: queues.iter().map(|&queue| system.queues[queue].name.clone()).collect(),
@@ -166,6 +176,8 @@ impl GrantBuilder<'_> {
                 limits: BucketRecord::of(limit),
                 own_curve: *limit == demand.arrivals,
                 bound_s: bound.map(|bound| at.map_or(0.0, |at| bound.stages[at])),
+                over: states_over.then(|| entry.over[storage].into()),
+                outstanding: queues.iter().filter_map(|&queue| self.outstanding[queue]).max(),
             }
         };
         let (server, slo) = (entry.server?, entry.workload.slo?);
@@ -202,13 +214,14 @@ fn agreement(
     let (mut agreed, mut entries) =
         (Vec::with_capacity(file_entries.len()), Vec::with_capacity(file_entries.len()));
     let owners = active.iter().map(|active| active.id).chain([id]);
+    let outstanding = outstanding(system);
     for (entry, owner) in file_entries.iter().zip(owners) {
         let name = &entry.workload.name;
         let lost = || Rejected::Infeasible(format!("{name}: the analysis does not include it"));
         let at = system.promises.iter().position(|promise| promise.workload.name == *name);
         let at = at.ok_or_else(lost)?;
-        let builder =
-            GrantBuilder { entry, promise: &system.promises[at], bound: bounds[at].as_ref(), owner };
+        let (promise, bound) = (&system.promises[at], bounds[at].as_ref());
+        let builder = GrantBuilder { entry, promise, outstanding: &outstanding, bound, owner };
         agreed.push(builder.agreed(fabric, system).ok_or_else(lost)?);
         entries.push(builder.entries(fabric, system)?);
     }
@@ -228,6 +241,19 @@ fn agreement(
     let narrowest = unreserved.min_by_key(|&(resource, unreserved)| (unreserved, resource));
     let read = system.queues.iter().filter_map(|queue| queue.resource).collect();
     Ok(Agreement { agreed, entries, read, narrowest })
+}
+
+/// Requests that each device has at once, as bounds assume: the largest number that a workload there states. `None` for
+/// links, and for devices without a number.
+fn outstanding(system: &System) -> Vec<Option<u32>> {
+    let mut numbers = vec![None; system.queues.len()];
+    for promise in &system.promises {
+        let demands = promise.workload.demands.iter().zip(&promise.route);
+        for (demand, route) in demands.filter(|(demand, _)| demand.stage == Stage::Storage) {
+            route.iter().for_each(|&queue| numbers[queue] = demand.outstanding.max(numbers[queue]));
+        }
+    }
+    numbers
 }
 
 /// Value for each of a workload's stages, as a field of a form.

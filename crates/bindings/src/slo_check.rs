@@ -32,10 +32,13 @@ const STARTS: [(&str, TraceStart); 2] = [
     (TraceStart::Together.name(), TraceStart::Together),
 ];
 
-/// Caps of devices that replace those of all device files. `None` leaves those of the files, 0 bytes are no cap.
+/// Caps of devices that replace those of all device files. `None` leaves those of the files, 0 is no cap.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct ReplacedCaps {
+    /// Numbers of reads and of writes; 0 is no cap.
+    reads: Option<u64>,
+    writes: Option<u64>,
     read_bytes: Option<u64>,
     write_bytes: Option<u64>,
     /// Requests and bytes; the largest numbers are no cap.
@@ -46,7 +49,9 @@ pub struct ReplacedCaps {
 
 impl ReplacedCaps {
     fn apply(&self, stated: &mut Outstanding) {
-        let cap = |bytes: u64| (bytes > 0).then_some(bytes);
+        let cap = |most: u64| (most > 0).then_some(most);
+        stated.reads = self.reads.map_or(stated.reads, cap);
+        stated.writes = self.writes.map_or(stated.writes, cap);
         stated.read_bytes = self.read_bytes.map_or(stated.read_bytes, cap);
         stated.write_bytes = self.write_bytes.map_or(stated.write_bytes, cap);
         if let Some((requests, bytes)) = self.behind {
@@ -81,7 +86,7 @@ pub fn check_slo(
     rows: bool,
 ) -> PyResult<(Py<PyAny>, Option<ArrowTable>)> {
     let method = method_named(method)?;
-    let over = over.map(|name| parse_choice("over", name, &OVER_LIMITS)).transpose()?;
+    let over = over.map(over_by_stage).transpose()?;
     let order = order.map(|name| parse_choice("order", name, &orders())).transpose()?;
     let start = start.map(|name| parse_choice("start", name, &STARTS)).transpose()?;
     let cluster = cluster.get().inner.clone();
@@ -103,8 +108,9 @@ pub fn check_slo(
         let (Sources { arrivals, .. }, bounds) = (sources, workloads.bounds);
         let replace = |stated: &mut Outstanding| caps.iter().for_each(|caps| caps.apply(stated));
         let mut rules = EnforcerRules::of_file(&workloads, &placed.system, bounds, replace);
-        if let Some(over) = over {
-            rules.over = vec![[over; 3]; workloads.entries.len()];
+        if let Some(given) = over {
+            let stages = rules.over.iter_mut().flat_map(|over| over.iter_mut().zip(given));
+            stages.for_each(|(over, given)| *over = given.unwrap_or(*over));
         }
         let uniform = rules.uniform_over();
         let replay = Replay {
@@ -156,6 +162,22 @@ pub fn check_slo(
     })?;
     let rows = rows.map(|(names, rows)| rows_table(&names, &rows)).transpose()?;
     Ok((as_python(py, &record)?, rows))
+}
+
+/// Handling of requests over a limit at each stage: the same at all, or `STAGE=HANDLING,...`. `None` for a stage that is
+/// not named.
+fn over_by_stage(text: &str) -> Result<[Option<OverLimit>; 3], PyInputError> {
+    if !text.contains('=') {
+        return Ok([Some(parse_choice("over", text, &OVER_LIMITS)?); 3]);
+    }
+    let stages = Stage::ALL.map(|stage| (stage.name(), stage));
+    let mut over = [None; 3];
+    for part in text.split(',') {
+        let (stage, handling) = part.split_once('=').unwrap_or((part, ""));
+        let stage = parse_choice("over", stage.trim(), &stages)?;
+        over[stage as usize] = Some(parse_choice("over", handling.trim(), &OVER_LIMITS)?);
+    }
+    Ok(over)
 }
 
 /// For each workload, the number of requests that it keeps open; 0 for an open loop.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use leeward_fabric::input::{InputError, read_text};
+use leeward_fabric::input::{InputError, excerpt, read_text};
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_registry::PolicySpec;
@@ -24,9 +24,12 @@ use crate::simulation::as_python;
 use crate::slo::{beside, doubts, method_named};
 use crate::traces::open_text;
 
+/// Names of orders in which servers are tried, for errors.
+const ORDERS: &str = "first, fewest-workloads, least-load, least-bursts, same-slos, random";
+
 /// Places the workloads of a file, and calls `progress(done)` after each workload.
 #[pyfunction]
-#[pyo3(signature = (file, cluster, *, data = None, limits = "compactor", settings = "", fast = false,
+#[pyo3(signature = (file, cluster, *, data = None, limits = "compactor", settings = "", fast = false, servers_by = "first",
     method = "best", margin = None, error = 0.0, threads = 1, again = false, progress = None, text = None))]
 #[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
 pub fn pack_slo(
@@ -37,6 +40,7 @@ pub fn pack_slo(
     limits: &str,
     settings: &str,
     fast: bool,
+    servers_by: &str,
     method: &str,
     margin: Option<f64>,
     error: f64,
@@ -54,7 +58,11 @@ pub fn pack_slo(
     }
     let settings = if settings.is_empty() { &own } else { settings };
     let method = method_named(method)?;
-    let base = PackSettings { limits, fast, threads, pruning: error, ..PackSettings::default() };
+    let order = serde_json::from_value(Value::from(servers_by)).map_err(|_| {
+        let message = format!("`{}`: expected one of {ORDERS}", excerpt(servers_by));
+        PyInputError(InputError::new("servers_by", message))
+    })?;
+    let base = PackSettings { limits, fast, order, threads, pruning: error, ..PackSettings::default() };
     let record = py.detach(|| -> PyResult<Value> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);

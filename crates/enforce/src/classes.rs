@@ -12,7 +12,7 @@ use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption, TcSta
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-use crate::tc::Counters;
+use crate::tc::ClassCounters;
 use crate::tree::{Class, HANDLE};
 
 /// Maximum length of a netlink datagram: the kernel fills pages of at most 32 KiB.
@@ -37,7 +37,7 @@ const NS_PER_S: u128 = 1_000_000_000;
 pub(crate) type Classes = BTreeMap<u16, Reading>;
 
 /// What the kernel says of a class.
-type Reading = (Class, Counters);
+type Reading = (Class, ClassCounters);
 
 /// Reads the enforcer's classes on the interface with this index, in the network namespace of the calling thread.
 ///
@@ -93,7 +93,7 @@ fn take(mut part: &[u8], classes: &mut Classes) -> io::Result<bool> {
 
 /// A class of the enforcer; `None` for one of another kind or qdisc.
 fn class(message: &TcMessage) -> Result<Option<(u16, Reading)>, String> {
-    let (mut is_htb, mut options, mut counters) = (false, None, Counters::default());
+    let (mut is_htb, mut options, mut counters) = (false, None, ClassCounters::default());
     for attribute in &message.attributes {
         match attribute {
             TcAttribute::Kind(kind) => is_htb = kind == "htb",
@@ -122,7 +122,7 @@ fn class(message: &TcMessage) -> Result<Option<(u16, Reading)>, String> {
     Ok(Some((minor, (class, counters))))
 }
 
-fn count(part: &TcStats2, counters: &mut Counters) {
+fn count(part: &TcStats2, counters: &mut ClassCounters) {
     match part {
         TcStats2::Basic(basic) => {
             (counters.bytes, counters.packets) = (basic.bytes, u64::from(basic.packets));

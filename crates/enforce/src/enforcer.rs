@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use leeward_client::Clock;
 use leeward_fabric::input::InputError;
 use leeward_lease::{Addresses, Received, singles};
 use leeward_promises::bodies::AcknowledgedBody;
-use rustix::time::{ClockId, clock_gettime};
 
-use crate::difference::{Change, Program, difference};
+use crate::difference::{Program, difference};
+use crate::drift::{drift_of, named};
 use crate::error::{EnforceError, StartError};
 use crate::event::Event;
 use crate::facts;
-use crate::interface::{Interface, Reading};
+use crate::interface::Interface;
 use crate::nft::Hook;
 use crate::plan::plan;
 use crate::promises::{HostPromises, LeftOut};
@@ -23,10 +24,8 @@ use crate::settings::{PromisesSource, Settings};
 use crate::sources::Sources;
 use crate::state_file::StateFile;
 use crate::tc::Root;
-use crate::tree::{Marks, Wanted, class_id};
-
-/// Largest number of differences that an event names.
-const MOST_NAMED: usize = 3;
+use crate::tree::{Marks, Wanted};
+use crate::undo::{Failures, undo_all, undo_each};
 
 /// An enforcer of the interfaces of a network namespace.
 #[derive(Debug)]
@@ -40,6 +39,9 @@ pub struct Enforcer {
     unresolved: Vec<LeftOut>,
     /// True without a lease: nothing may be left in place.
     is_released: bool,
+    /// Failures of the undo without a lease, which is tried again.
+    failures: Failures,
+    clock: Clock,
     state: StateFile,
     /// Hook that works here, once it is known.
     hook: Option<Hook>,
@@ -60,15 +62,16 @@ struct Managed {
     acknowledged: InterfaceState,
 }
 
+/// A tree that was programmed.
 #[derive(Clone, Debug)]
-struct Applied {
+pub(crate) struct Applied {
     wanted: Wanted,
     /// Marks of packets.
     marks: Marks,
     /// Rules of the table as the kernel shows them.
-    rules: Option<String>,
+    pub rules: Option<String>,
     /// Former classes whose queues were not empty yet.
-    retired: BTreeSet<u16>,
+    pub retired: BTreeSet<u16>,
 }
 
 /// Result of a turn on one interface.
@@ -81,6 +84,8 @@ enum Turn {
     Drift { difference: String, is_mended: bool },
     /// There is no such interface.
     Gone,
+    /// It has no carrier, and was not programmed before.
+    NoCarrier,
 }
 
 impl Enforcer {
@@ -105,14 +110,7 @@ impl Enforcer {
             }
         };
         let read = sources.as_mut().map(Sources::read).transpose()?.flatten();
-        let mut names = settings.interfaces.clone();
-        if names.is_empty() {
-            names = facts::physical();
-        }
-        if names.is_empty() {
-            let message = "this machine has no physical interface: name one";
-            return Err(InputError::new("--interface", message).into());
-        }
+        let names = facts::interfaces(&settings.interfaces)?;
         let managed = |name: &String| Managed {
             interface: Interface::new(name),
             applied: None,
@@ -121,9 +119,18 @@ impl Enforcer {
             acknowledged: InterfaceState::new(name),
         };
         let interfaces = names.iter().map(managed).collect();
-        let (promises, unresolved, is_released) = (None, Vec::new(), false);
-        let mut enforcer =
-            Enforcer { settings, sources, promises, unresolved, is_released, state, hook: None, interfaces };
+        let mut enforcer = Enforcer {
+            settings,
+            sources,
+            promises: None,
+            unresolved: Vec::new(),
+            is_released: false,
+            failures: Failures::default(),
+            clock: Clock::start(),
+            state,
+            hook: None,
+            interfaces,
+        };
         let events = read.map(|(promises, left_out)| enforcer.take(promises, left_out)).unwrap_or_default();
         Ok((enforcer, events))
     }
@@ -147,7 +154,14 @@ impl Enforcer {
     pub fn release(&mut self) -> Vec<Event> {
         (self.promises, self.unresolved, self.is_released) = (None, Vec::new(), true);
         self.interfaces.iter_mut().for_each(|managed| managed.applied = None);
-        self.undo()
+        self.failures = Failures::default();
+        self.undo_again()
+    }
+
+    /// Undoes everything. A failure that lasts is reported once.
+    fn undo_again(&mut self) -> Vec<Event> {
+        let events = self.undo();
+        self.failures.unreported(events)
     }
 
     /// State of each workload of a controller, for an acknowledgement.
@@ -193,7 +207,7 @@ impl Enforcer {
         let Some(promises) = self.promises.clone() else {
             // What an undo could not remove is tried again.
             if self.is_released {
-                events.extend(self.undo());
+                events.extend(self.undo_again());
             }
             return events;
         };
@@ -201,6 +215,7 @@ impl Enforcer {
             let result = self.turn_of(at, &promises, &mut events);
             self.interfaces[at].acknowledged.standing = match &result {
                 Ok(Turn::Gone) => Standing::Gone,
+                Ok(Turn::NoCarrier) => Standing::NoCarrier,
                 Err(error) => Standing::Failed(error.to_string()),
                 Ok(Turn::Same | Turn::Programmed { .. } | Turn::Drift { .. }) => Standing::Enforced,
             };
@@ -238,6 +253,7 @@ impl Enforcer {
                 managed.applied = None;
                 Event::Gone { interface }
             }
+            Ok(Turn::NoCarrier) => Event::NoCarrier { interface },
             Err(error) => Event::Failed { error: error.to_string() },
         };
         let line = event.to_string();
@@ -267,7 +283,12 @@ impl Enforcer {
             self.interfaces[at].applied = None;
             return Err(EnforceError::Foreign { interface: name.to_owned(), qdisc });
         }
-        let facts = facts::read(name, self.settings.rate)?;
+        let applied = self.interfaces[at].applied.as_ref();
+        let last = applied.map(|applied| applied.wanted.link).or(reading.link());
+        let facts = match facts::read(name, self.settings.rate, last) {
+            Err(EnforceError::NoCarrier(_)) => return Ok(Turn::NoCarrier),
+            facts => facts?,
+        };
         let planned = plan(promises, &facts);
         self.tell(at, &planned.left_out, &planned.notes, events);
         let applied = self.interfaces[at].applied.as_ref();
@@ -296,7 +317,7 @@ impl Enforcer {
             Some(hook) => hook,
             None => *self.hook.insert(interface.detect_hook()?),
         };
-        let begin = now();
+        let begin = self.clock.now();
         // The file names the interface before anything is changed.
         self.state.add(name, hook)?;
         match self.carry_out(&interface, &program, &wanted, hook, marks_anyway) {
@@ -310,7 +331,7 @@ impl Enforcer {
             Some(difference) => Turn::Drift { difference, is_mended: true },
             // Only former classes went.
             None if !is_first && !is_changed => Turn::Same,
-            None => Turn::Programmed { took: now().saturating_sub(begin) },
+            None => Turn::Programmed { took: Duration::from_nanos(self.clock.now().since(begin).0) },
         })
     }
 
@@ -388,88 +409,9 @@ impl Enforcer {
     }
 }
 
-/// Undoes everything on all interfaces of a state file.
-pub(crate) fn undo_all(state: &mut StateFile) -> Vec<Event> {
-    let names: Vec<String> = state.taken().keys().cloned().collect();
-    undo_each(state, &names)
-}
-
-fn undo_each(state: &mut StateFile, names: &[String]) -> Vec<Event> {
-    let undo = |name: &String| {
-        let hook = *state.taken().get(name)?;
-        let result = Interface::new(name).undo(hook).and_then(|exists| state.remove(name).map(|()| exists));
-        Some(match result {
-            Ok(exists) => Event::Undone { interface: name.clone(), exists },
-            Err(error) => Event::Failed { error: format!("{name}: {error}") },
-        })
-    };
-    names.iter().filter_map(undo).collect()
-}
-
 fn read_events(promises: &HostPromises, left_out: Vec<LeftOut>) -> Vec<Event> {
     let host = promises.host.clone();
     let workloads = promises.workloads.len() + left_out.len();
     let left_out = left_out.into_iter().map(|left_out| Event::LeftOut { interface: None, left_out });
     std::iter::once(Event::Promises { host, workloads }).chain(left_out).collect()
-}
-
-/// Difference that another hand made; `None` if there is none.
-fn drift_of(applied: &Applied, reading: &Reading, program: &Program) -> Option<String> {
-    let rules = (applied.rules != reading.rules).then(|| "rules of nftables".to_owned());
-    named(program, &applied.retired).or(rules)
-}
-
-/// Changes of a program in words; `None` if it only deletes classes that are about to go.
-fn named(program: &Program, retired: &BTreeSet<u16>) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    if program.rebuild {
-        parts.push("classes of the link".to_owned());
-    }
-    let changes = program.before.iter().map(|change| match change {
-        Change::Root => "root qdisc".to_owned(),
-        Change::Leaf(kind) => format!("qdisc {kind}"),
-        Change::Add(id, _) => format!("no class {}", class_id(*id)),
-        Change::Alter(id, _) => format!("class {}", class_id(*id)),
-    });
-    parts.extend(changes);
-    if program.marks.is_some() {
-        parts.push("marks of packets".to_owned());
-    }
-    let strange = program.after.iter().filter(|id| !retired.contains(*id));
-    parts.extend(strange.map(|&id| format!("an unknown class {}", class_id(id))));
-    let more = parts.len().saturating_sub(MOST_NAMED);
-    parts.truncate(MOST_NAMED);
-    if more > 0 {
-        parts.push(format!("and {more} more"));
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// The machine's monotonic clock.
-pub(crate) fn now() -> Duration {
-    let now = clock_gettime(ClockId::Monotonic);
-    Duration::try_from(now).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tree::State;
-
-    #[test]
-    fn a_difference_is_named_shortly() {
-        let wanted = Wanted { link: 1_000_000, leaf: None, workloads: Vec::new() };
-        let compare = |state: &State| difference(state, &wanted, &Marks::new()).expect("few classes");
-        let program = compare(&State::default());
-        assert_eq!(
-            named(&program, &BTreeSet::new()).as_deref(),
-            Some("root qdisc, no class 7ee0:1, no class 7ee0:2")
-        );
-        let mut state = program.goal.clone();
-        assert_eq!(named(&compare(&state), &BTreeSet::new()), None);
-        state.classes.insert(0x55, crate::tree::Class::others(1_000_000));
-        let program = compare(&state);
-        assert_eq!(named(&program, &BTreeSet::new()).as_deref(), Some("an unknown class 7ee0:55"));
-        assert_eq!(named(&program, &BTreeSet::from([0x55])), None);
-    }
 }

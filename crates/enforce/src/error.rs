@@ -9,7 +9,17 @@ use crate::difference::TooManyClasses;
 /// Error that keeps the enforcer from enforcing the promises of an interface.
 #[derive(Debug, thiserror::Error)]
 pub enum EnforceError {
-    /// A program is missing or failed.
+    /// A program does not start, mostly because it is not installed.
+    #[error("{program}: {error}: is {package} installed?")]
+    NotStarted {
+        /// Program with its arguments.
+        program: String,
+        /// Reason.
+        error: io::Error,
+        /// Debian package that has the program.
+        package: &'static str,
+    },
+    /// A program failed.
     #[error("{program}: {problem}{}", right_of(.problem))]
     Program {
         /// Program with its arguments.
@@ -34,6 +44,9 @@ pub enum EnforceError {
     /// Nothing says how fast an interface is.
     #[error("{0}: the speed of the interface is unknown; --rate states it")]
     NoRate(String),
+    /// An interface without a carrier whose speed was never known.
+    #[error("{0}: no carrier, so its speed is unknown; --rate states it")]
+    NoCarrier(String),
     /// An interface without a queue of its own.
     #[error("{0}: its queue has no room for packets; `ip link set {0} txqueuelen 1000` makes room")]
     NoQueue(String),
@@ -60,6 +73,21 @@ pub enum EnforceError {
     /// Another enforcer has the lock.
     #[error("an enforcer runs here{}: stop it first", .0.map(|pid| format!(" as process {pid}")).unwrap_or_default())]
     Running(Option<u32>),
+    /// The folder of the state file is another user's, or others may write to it.
+    #[error(
+        "{path}: the folder belongs to user {owner} with mode {mode:o}, and the enforcer runs as user {own}: another user \
+         could let it overwrite files; run it as that user, or remove the folder"
+    )]
+    ForeignFolder {
+        /// The folder.
+        path: String,
+        /// Its owner.
+        owner: u32,
+        /// Its permissions.
+        mode: u32,
+        /// User of this process.
+        own: u32,
+    },
     /// A state file that the enforcer did not write.
     #[error(
         "{path}: {problem}: the state file is broken; remove it, and the root qdiscs `htb 7ee0:` with tc"

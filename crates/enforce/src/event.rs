@@ -53,6 +53,11 @@ pub enum Event {
         /// Name of the interface.
         interface: String,
     },
+    /// An interface has no carrier, so its speed is unknown.
+    NoCarrier {
+        /// Name of the interface.
+        interface: String,
+    },
     /// An interface cannot be enforced.
     Failed {
         /// Reason, with the name of the interface.
@@ -95,6 +100,12 @@ impl fmt::Display for Event {
                 write!(f, "{interface}: drift: {difference}; not mended")
             }
             Event::Gone { interface } => write!(f, "{interface}: the interface is gone"),
+            Event::NoCarrier { interface } => {
+                write!(
+                    f,
+                    "{interface}: no carrier, so its speed is unknown; it is programmed when it has one"
+                )
+            }
             Event::Failed { error } => write!(f, "error: {error}"),
             Event::Undone { interface, exists: true } => write!(f, "{interface}: undone"),
             Event::Undone { interface, exists: false } => {

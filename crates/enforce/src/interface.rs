@@ -11,8 +11,8 @@ use crate::difference::{Change, Program};
 use crate::error::EnforceError;
 use crate::nft::{self, Hook, Listing};
 use crate::programs::run;
-use crate::tc::{self, Counters, Root};
-use crate::tree::{Marks, State};
+use crate::tc::{self, ClassCounters, Root};
+use crate::tree::{LINK, Marks, State};
 
 /// Messages of `tc` and `nft` about something that does not exist.
 const NO_DEVICE: &str = "Cannot find device";
@@ -31,9 +31,16 @@ pub struct Reading {
     /// The enforcer's part. Without its root qdisc, it has marks at most.
     pub state: State,
     /// Counters of classes.
-    pub counters: BTreeMap<u16, Counters>,
+    pub counters: BTreeMap<u16, ClassCounters>,
     /// Chains and rules of the table, as [`Listing::rules`]; `None` without a table.
     pub rules: Option<String>,
+}
+
+impl Reading {
+    /// Rate of the enforcer's link, in bytes per second; `None` without one.
+    pub fn link(&self) -> Option<u64> {
+        self.state.classes.get(&LINK).map(|class| class.ceil)
+    }
 }
 
 /// An interface of this machine, in the network namespace of the calling thread.
@@ -58,18 +65,10 @@ impl Interface {
     /// # Errors
     /// An error if none works.
     pub(crate) fn detect_hook(&self) -> Result<Hook, EnforceError> {
-        let check = |hook| {
+        first_hook(|hook| {
             let table = nft::table(&self.name, hook, &Marks::new(), true);
-            run("nft", &["-c", "-f", "-"], &table)
-        };
-        let egress = match check(Hook::Egress) {
-            Ok(_) => return Ok(Hook::Egress),
-            Err(error) => error,
-        };
-        match check(Hook::Postrouting) {
-            Ok(_) => Ok(Hook::Postrouting),
-            Err(error) => Err(EnforceError::NoMarks(format!("At egress: {egress}. After routing: {error}"))),
-        }
+            run("nft", &["-c", "-f", "-"], &table).map(drop)
+        })
     }
 
     /// Reads the state; `None` if there is no such interface. The table is read at the given hook.
@@ -123,13 +122,10 @@ impl Interface {
 
     /// The enforcer's table; `None` if there is none.
     fn table(&self, hook: Hook) -> Result<Option<Listing>, EnforceError> {
-        match run("nft", &["-j", "list", "table", hook.family(), &nft::table_name(&self.name)], "") {
-            Ok(text) => {
-                nft::read_table(&text).map(Some).map_err(|problem| self.misread("nft list table", problem))
-            }
-            Err(EnforceError::Program { problem, .. }) if problem.contains(NO_TABLE) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let text =
+            listed(run("nft", &["-j", "list", "table", hook.family(), &nft::table_name(&self.name)], ""))?;
+        let table = text.map(|text| nft::read_table(&text));
+        table.transpose().map_err(|problem| self.misread("nft list table", problem))
     }
 
     fn misread(&self, program: &str, problem: String) -> EnforceError {
@@ -154,14 +150,7 @@ impl Interface {
         let (roots, others): (Vec<&Change>, Vec<&Change>) =
             program.before.iter().partition(|change| **change == Change::Root);
         if !roots.is_empty() {
-            self.batch(&tc::command(&self.name, &Change::Root)).map_err(|error| match error {
-                EnforceError::Program { problem, .. }
-                    if NO_KIND.iter().any(|kind| problem.contains(kind)) =>
-                {
-                    EnforceError::NoHtb(problem)
-                }
-                other => other,
-            })?;
+            self.batch(&tc::command(&self.name, &Change::Root)).map_err(root_error)?;
         }
         if !others.is_empty() {
             let lines: Vec<String> = others.iter().map(|change| tc::command(&self.name, change)).collect();
@@ -216,6 +205,36 @@ impl Interface {
     }
 }
 
+/// Error of the root qdisc: a message of `tc` that the kernel does not know the kind names HTB.
+fn root_error(error: EnforceError) -> EnforceError {
+    match error {
+        EnforceError::Program { problem, .. } if NO_KIND.iter().any(|kind| problem.contains(kind)) => {
+            EnforceError::NoHtb(problem)
+        }
+        other => other,
+    }
+}
+
+/// The first hook that `check` accepts.
+fn first_hook(check: impl Fn(Hook) -> Result<(), EnforceError>) -> Result<Hook, EnforceError> {
+    let Err(egress) = check(Hook::Egress) else { return Ok(Hook::Egress) };
+    match check(Hook::Postrouting) {
+        Ok(()) => Ok(Hook::Postrouting),
+        // Without the program, neither hook was checked.
+        Err(error @ EnforceError::NotStarted { .. }) => Err(error),
+        Err(error) => Err(EnforceError::NoMarks(format!("At egress: {egress}. After routing: {error}"))),
+    }
+}
+
+/// The enforcer's table, if a listing of it succeeded; `None` if `nft` says that there is none.
+fn listed(result: Result<String, EnforceError>) -> Result<Option<String>, EnforceError> {
+    match result {
+        Ok(text) => Ok(Some(text)),
+        Err(EnforceError::Program { problem, .. }) if problem.contains(NO_TABLE) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Classes to keep for now and classes to delete, in this order. A class is kept if packets wait in it, or if a class
 /// within it is kept. Classes that are already gone are neither.
 fn drained(classes: &[u16], reading: &Reading) -> (Vec<u16>, Vec<u16>) {
@@ -238,7 +257,56 @@ fn drained(classes: &[u16], reading: &Reading) -> (Vec<u16>, Vec<u16>) {
 mod tests {
     use super::*;
     use crate::limits::Limit;
-    use crate::tree::{Class, LINK};
+    use crate::tree::Class;
+
+    fn failed(program: &str, problem: &str) -> EnforceError {
+        EnforceError::Program { program: program.to_owned(), problem: problem.to_owned() }
+    }
+
+    fn missing(package: &'static str) -> EnforceError {
+        let error = std::io::Error::from_raw_os_error(2);
+        EnforceError::NotStarted { program: package.to_owned(), error, package }
+    }
+
+    #[test]
+    fn a_kernel_without_htb_and_a_missing_program_are_different_errors() {
+        for problem in
+            ["Error: Specified qdisc kind is unknown.", "RTNETLINK answers: No such file or directory"]
+        {
+            let error = root_error(failed("tc -batch -", problem));
+            assert!(matches!(&error, EnforceError::NoHtb(said) if said == problem), "{error}");
+        }
+        let busy = root_error(failed("tc -batch -", "RTNETLINK answers: Device or resource busy"));
+        assert!(matches!(busy, EnforceError::Program { .. }), "{busy}");
+        let error = root_error(missing("iproute2")).to_string();
+        assert!(error.ends_with("No such file or directory (os error 2): is iproute2 installed?"), "{error}");
+    }
+
+    #[test]
+    fn a_kernel_without_hooks_is_an_error_with_both_reasons() {
+        let old = |hook| match hook {
+            Hook::Egress => Err(failed("nft", "egress: Operation not supported")),
+            Hook::Postrouting => Ok(()),
+        };
+        assert_eq!(first_hook(old).expect("one hook works"), Hook::Postrouting);
+        let error = first_hook(|hook| Err(failed("nft", &format!("{}: not supported", hook.name()))));
+        let error = error.expect_err("no hook").to_string();
+        assert!(error.starts_with("nftables is unavailable, so packets cannot be marked"), "{error}");
+        assert!(
+            error.contains("egress: not supported") && error.contains("postrouting: not supported"),
+            "{error}"
+        );
+        let error = first_hook(|_| Err(missing("nftables"))).expect_err("no program").to_string();
+        assert!(error.ends_with("is nftables installed?"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_table_is_none_and_a_missing_program_an_error() {
+        let none =
+            listed(Err(failed("nft", "Error: No such file or directory; list table netdev leeward-eth0")));
+        assert_eq!(none.expect("no table"), None);
+        assert!(matches!(listed(Err(missing("nftables"))), Err(EnforceError::NotStarted { .. })));
+    }
 
     #[test]
     fn classes_go_when_no_packet_waits_in_them_or_within() {
@@ -247,8 +315,8 @@ mod tests {
         for (id, parent) in [(0x10, LINK), (0x11, 0x10), (0x12, LINK), (0x13, LINK), (0x14, 0x13)] {
             state.classes.insert(id, Class::limited(parent, limit, 0));
         }
-        let waiting = Counters { waiting: 1, ..Counters::default() };
-        let counters = BTreeMap::from([(0x11, waiting), (0x12, Counters::default())]);
+        let waiting = ClassCounters { waiting: 1, ..ClassCounters::default() };
+        let counters = BTreeMap::from([(0x11, waiting), (0x12, ClassCounters::default())]);
         let root = Root::Own { is_default_right: true, leaf: None };
         let reading = Reading { root, state, counters, rules: None };
         let (kept, gone) = drained(&[0x11, 0x14, 0x10, 0x12, 0x13, 0x99], &reading);

@@ -7,11 +7,11 @@
 //!                         kernel --tc -j, netlink, nft -j--> State --/
 //! ```
 //!
-//! [`HostPromises`] are those of a file, or those of a controller under a lease; without a controller, they are removed when the
-//! lease ends. [`plan`](plan::plan) and [`difference`](difference::difference) are pure. A [`Program`](difference::Program) adds and changes classes first,
-//! then switches all packets to them in one transaction, and deletes classes only when they are empty: packets of a
-//! workload always have a class, and no packet is lost. The first program of an interface is the difference from
-//! nothing, so `--dry-run` prints what runs.
+//! [`HostPromises`] are those of a file, or those of a controller under a lease; without a controller, they are removed
+//! when the lease ends. [`plan`](plan::plan) and [`difference`](difference::difference) are pure. A
+//! [`Program`](difference::Program) adds and changes classes first, then switches all packets to them in one transaction,
+//! and deletes classes only when they are empty: packets of a workload always have a class, and no packet is lost. The
+//! first program of an interface is the difference from nothing, so `--dry-run` prints what runs.
 //!
 //! **Limits and priorities at the host are HTB.** Each class has a tiny guarantee and borrows from the link up to its
 //! `ceil` and `cburst`, which are one token bucket. Further buckets of a workload are classes around it: HTB lends only
@@ -30,6 +30,7 @@
 
 mod classes;
 pub mod difference;
+mod drift;
 mod enforcer;
 mod error;
 mod event;
@@ -51,6 +52,7 @@ mod state_file;
 mod status;
 pub mod tc;
 pub mod tree;
+mod undo;
 
 pub use enforcer::Enforcer;
 pub use error::{EnforceError, StartError};

@@ -36,7 +36,10 @@ pub fn curve(buckets: &[Bucket]) -> Result<Option<ArrivalCurve>, String> {
 
 /// Limits for a curve, and notes about buckets that HTB enforces less tightly than they are. A limit is never below the
 /// curve.
-pub fn limits(curve: &ArrivalCurve) -> (Vec<Limit>, Vec<String>) {
+///
+/// # Errors
+/// A message for a bucket that `tc` does not take: without it, the workload would have a part of its limits.
+pub fn limits(curve: &ArrivalCurve) -> Result<(Vec<Limit>, Vec<String>), String> {
     let mut notes = Vec::new();
     let pruned = curve.prune_to(MOST_BUCKETS).expect("the count is not 0");
     if pruned.error > 0.0 {
@@ -50,8 +53,7 @@ pub fn limits(curve: &ArrivalCurve) -> (Vec<Limit>, Vec<String>) {
     for bucket in pruned.curve.buckets() {
         let (rate, burst) = (bucket.rate(), bucket.burst());
         if burst > MOST_BURST {
-            notes.push(format!("a burst of {burst:.0} bytes is not enforced: tc takes at most 4 GiB"));
-            continue;
+            return Err(format!("a burst of {burst:.0} bytes: tc takes at most 4 GiB"));
         }
         let least = burst / MEMORY_S;
         if rate < least {
@@ -65,7 +67,7 @@ pub fn limits(curve: &ArrivalCurve) -> (Vec<Limit>, Vec<String>) {
         let rate = rate.max(least).ceil().clamp(1.0, MOST_RATE) as u64;
         limits.push(Limit { rate, burst: burst.ceil().max(1.0) as u32 });
     }
-    (limits, notes)
+    Ok((limits, notes))
 }
 
 #[cfg(test)]
@@ -76,7 +78,7 @@ mod tests {
 
     fn limits_of(buckets: &[(f64, f64)]) -> (Vec<Limit>, Vec<String>) {
         let buckets: Vec<Bucket> = buckets.iter().map(|&(rate, burst)| Bucket { rate, burst }).collect();
-        limits(&curve(&buckets).expect("valid").expect("a bucket"))
+        limits(&curve(&buckets).expect("valid").expect("a bucket")).expect("bursts within 4 GiB")
     }
 
     #[test]
@@ -94,13 +96,20 @@ mod tests {
         let (limits, notes) = limits_of(&[(1e6, 300e6)]);
         assert_eq!(limits, [Limit { rate: 5_000_000, burst: 300_000_000 }]);
         assert_eq!(notes.len(), 1, "{notes:?}");
-        let (limits, notes) = limits_of(&[(1e9, 5e9)]);
-        assert_eq!((limits.len(), notes.len()), (0, 1), "{notes:?}");
         let many: Vec<(f64, f64)> =
             (1..=20).map(|at| (1e9 / f64::from(at), f64::from(at * at) * 1e3)).collect();
         let (limits, notes) = limits_of(&many);
         assert!(limits.len() <= MOST_BUCKETS && notes.len() == 1, "{limits:?} {notes:?}");
         assert!(notes[0].starts_with("20 buckets: HTB nests 7, whose curve is at most "), "{notes:?}");
+    }
+
+    #[test]
+    fn a_burst_that_tc_does_not_take_is_an_error_and_no_missing_limit() {
+        for buckets in [&[(1e9, 5e9)][..], &[(1e9, 1e6), (1e8, 5e9)]] {
+            let buckets: Vec<Bucket> = buckets.iter().map(|&(rate, burst)| Bucket { rate, burst }).collect();
+            let error = limits(&curve(&buckets).expect("valid").expect("a bucket")).expect_err("too long");
+            assert_eq!(error, "a burst of 5000000000 bytes: tc takes at most 4 GiB");
+        }
     }
 
     #[test]
@@ -114,12 +123,15 @@ mod tests {
     proptest! {
         #[test]
         fn a_limit_is_never_below_the_promise(
-            buckets in proptest::collection::vec((0.0..1e13, 0.0..1e11), 1..20), seconds in 0.0..100.0,
+            buckets in proptest::collection::vec((0.0..1e13, 0.0..1e10), 1..20), seconds in 0.0..100.0,
         ) {
             let buckets: Vec<Bucket> =
                 buckets.into_iter().map(|(rate, burst)| Bucket { rate, burst }).collect();
             let curve = curve(&buckets).expect("valid").expect("a bucket");
-            let (limits, _) = limits(&curve);
+            let Ok((limits, _)) = limits(&curve) else {
+                prop_assert!(curve.buckets().iter().any(|bucket| bucket.burst() > MOST_BURST));
+                return Ok(());
+            };
             prop_assert!(limits.len() <= MOST_BUCKETS);
             for limit in limits {
                 let allowed = f64::from(limit.burst) + limit.rate as f64 * seconds;

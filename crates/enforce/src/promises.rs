@@ -16,6 +16,9 @@ pub struct HostPromises {
     pub version: Option<u64>,
     /// The workloads.
     pub workloads: Vec<WorkloadPromise>,
+    /// Notes about promises that are enforced otherwise than their file says, each with the name of its workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One direction of a workload at a host.
@@ -31,7 +34,7 @@ pub struct WorkloadPromise {
     pub own: Vec<IpAddr>,
     /// Destination addresses of the packets.
     pub peers: Vec<IpAddr>,
-    /// Priority, 0 first, at most 6; `None` for best effort.
+    /// Priority, 0 first; those from 6 on share a level. `None` for best effort.
     #[serde(default)]
     pub priority: Option<u32>,
     /// Token buckets that hold at once; empty without a limit.

@@ -1,8 +1,8 @@
 //! Promises of a host from a file, in one of three forms, which differ in their first workload:
 //!
 //! * [`HostPromises`] as JSON or YAML;
-//! * those of [`DecidedFile`]: an SLO file with servers, priorities and limits, or the JSON of `leeward slo pack -o json` and
-//!   `prioritize -o json`.
+//! * those of [`DecidedFile`]: an SLO file with servers, priorities and limits, or the JSON of `leeward slo pack -o json`,
+//!   `prioritize -o json` and `admit -o json`.
 
 use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use leeward_lease::{Addresses, DecidedFile, DecidedStage, DecidedWorkload, singles};
@@ -39,9 +39,16 @@ pub fn read_promises(
         return Ok((plain_promises(path, text, host)?, Vec::new()));
     }
     let file = DecidedFile::read(path, text)?;
-    let (mut workloads, mut left_out) = (Vec::new(), Vec::new());
+    let (mut workloads, mut left_out, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for workload in &file.workloads {
-        for (direction, stage) in directions(workload, host) {
+        let directions = directions(workload, host);
+        if workload.demoted_on_networks && !directions.is_empty() {
+            let name = &workload.name;
+            notes.push(format!(
+                "{name}: `over: demoted` has no effect on networks: packets over the limits wait"
+            ));
+        }
+        for (direction, stage) in directions {
             let stage = workload.at(stage).map_err(|missing| missing.in_file(path))?;
             let Some(stage) = stage else { continue };
             match promise(workload, direction, stage, addresses) {
@@ -50,7 +57,7 @@ pub fn read_promises(
             }
         }
     }
-    Ok((HostPromises { host: host.to_owned(), version: None, workloads }, left_out))
+    Ok((HostPromises { host: host.to_owned(), version: None, workloads, notes }, left_out))
 }
 
 fn plain_promises(path: &str, text: &str, host: &str) -> Result<HostPromises, InputError> {
@@ -177,6 +184,20 @@ workloads:
         let error = read(&record.replace("[{\"rate\": 1000.5, \"burst\": 64.25}]", "[]"), "c0")
             .expect_err("no limits");
         assert!(error.to_string().contains("workloads[0].limits: missing for network-in"), "{error}");
+    }
+
+    #[test]
+    fn a_workload_whose_packets_the_file_demotes_is_a_note_at_its_hosts() {
+        let text =
+            SLO.replace("{name: tight,", "{name: tight, over: {network-out: demoted, storage: demoted},");
+        let notes = |text: &str, host: &str| read(text, host).expect("a valid file").0.notes;
+        assert_eq!(
+            notes(&text, "s0"),
+            ["tight: `over: demoted` has no effect on networks: packets over the limits wait"]
+        );
+        assert_eq!(notes(&text, "c1"), [""; 0]);
+        let storage = SLO.replace("{name: tight,", "{name: tight, over: {storage: demoted},");
+        assert_eq!(notes(&storage, "s0"), [""; 0]);
     }
 
     #[test]

@@ -43,7 +43,8 @@ pub(crate) fn host_promises(received: &Received) -> (HostPromises, Vec<LeftOut>)
             Err(why) => left_out.push(LeftOut { workload: name.clone(), why }),
         }
     }
-    (HostPromises { host: promises.host.clone(), version: Some(promises.version), workloads }, left_out)
+    let (host, version, notes) = (promises.host.clone(), Some(promises.version), Vec::new());
+    (HostPromises { host, version, workloads, notes }, left_out)
 }
 
 #[cfg(test)]
@@ -57,8 +58,8 @@ mod tests {
     fn stages_are_directions_and_names_without_addresses_are_left_out() {
         let promise = |workload: &str, stage: &str, peer: &str, addresses: &[&str]| {
             json!({
-                "workload": workload, "version": 3, "stage": stage, "peer": peer, "peer_addresses": addresses,
-                "priority": 2, "dscp": 40, "limits": [{ "rate": 1e6, "burst": 65536.0 }],
+                "workload": workload, "stage": stage, "peer": peer, "peer_addresses": addresses,
+                "priority": 2, "limits": [{ "rate": 1e6, "burst": 65536.0 }],
             })
         };
         let promises = json!({

@@ -68,10 +68,7 @@ impl Rehearsal {
 /// A [`StartError`] for an invalid file, or an interface without a speed.
 pub fn rehearse(settings: &Settings) -> Result<Rehearsal, StartError> {
     let (promises, left_out) = read_once(settings)?;
-    let mut names = settings.interfaces.clone();
-    if names.is_empty() {
-        names = facts::physical();
-    }
+    let names = facts::interfaces(&settings.interfaces)?;
     let mut rehearsal = Rehearsal {
         host: promises.host.clone(),
         interfaces: Vec::with_capacity(names.len()),
@@ -79,7 +76,7 @@ pub fn rehearse(settings: &Settings) -> Result<Rehearsal, StartError> {
         notes: Vec::new(),
     };
     for name in &names {
-        let facts = facts::read(name, settings.rate)?;
+        let facts = facts::read(name, settings.rate, None)?;
         let plan = plan(&promises, &facts);
         let program =
             difference(&State::default(), &plan.wanted, &Marks::new()).map_err(EnforceError::from)?;
@@ -106,14 +103,15 @@ mod tests {
     fn a_rehearsal_is_the_same_each_time_and_names_what_is_left_out() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name).display().to_string();
-        let workload = |name: &str, peer: u8, priority: u8| {
+        let workload = |name: &str, peer: &str, priority: u8| {
             format!(
-                "{{name: {name}, direction: to-server, own: [10.0.0.2], peers: [10.0.1.{peer}], priority: {priority}, \
+                "{{name: {name}, direction: to-server, own: [10.0.0.2], peers: ['{peer}'], priority: {priority}, \
                  buckets: [{{rate: 1000000, burst: 64000}}, {{rate: 100000, burst: 1000000}}]}}"
             )
         };
-        let workloads = [workload("b", 2, 0), workload("a", 3, 6), workload("c", 4, 7)].join(", ");
-        fs::write(path("w.yaml"), format!("{{host: h, workloads: [{workloads}]}}"))
+        let workloads =
+            [workload("b", "10.0.1.2", 0), workload("a", "10.0.1.3", 6), workload("c", "fd00::4", 6)];
+        fs::write(path("w.yaml"), format!("{{host: h, workloads: [{}]}}", workloads.join(", ")))
             .expect("the folder is ours");
         let settings = Settings::new(Arguments {
             workloads: Some(path("w.yaml")),

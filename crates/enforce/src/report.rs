@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use leeward_promises::Counters;
+use leeward_promises::RequestCounters;
 use leeward_promises::bodies::{AcknowledgedBody, AppliedWord};
 
 use crate::difference::{Change, Program};
@@ -21,7 +21,7 @@ pub(crate) struct InterfaceState {
     pub left_out: Vec<LeftOut>,
     /// Last change by another hand, until an acknowledgement has stated it.
     drift: Option<Drift>,
-    counters: BTreeMap<String, Counters>,
+    counters: BTreeMap<String, RequestCounters>,
 }
 
 /// Result of the last turn of an interface.
@@ -35,6 +35,8 @@ pub(crate) enum Standing {
     Failed(String),
     /// There is no such interface.
     Gone,
+    /// It has no carrier, and was not programmed before. It sends nothing.
+    NoCarrier,
 }
 
 /// A change by another hand.
@@ -96,12 +98,15 @@ impl InterfaceState {
         promises: &HostPromises,
         plan: &Plan,
         program: &Program,
-        counters: &BTreeMap<u16, tc::Counters>,
+        counters: &BTreeMap<u16, tc::ClassCounters>,
     ) {
         let count = |(promise, of): (&crate::promises::WorkloadPromise, &Option<usize>)| {
             let count = counters.get(program.classes.get((*of)?)?)?;
             let over_limit = count.overlimits;
-            Some((promise.name.clone(), Counters { bytes: count.bytes, over_limit, ..Counters::default() }))
+            Some((
+                promise.name.clone(),
+                RequestCounters { bytes: count.bytes, over_limit, ..RequestCounters::default() },
+            ))
         };
         self.counters = promises.workloads.iter().zip(&plan.of_promise).filter_map(count).collect();
     }
@@ -152,7 +157,7 @@ fn report_by<'i>(
             Some(why) => (AppliedWord::Refused, Some(why.clone())),
             None => state(name, &interfaces, &failed),
         };
-        let mut counters = Counters::default();
+        let mut counters = RequestCounters::default();
         interfaces.iter().filter_map(|one| one.counters.get(name)).for_each(|&own| counters.add(own));
         let (workload, latencies) = (name.clone(), Vec::new());
         bodies.insert(name, AcknowledgedBody { workload, state, detail, counters, latencies });
@@ -188,6 +193,7 @@ fn state(
         Standing::Enforced => Some(format!("{}: {}", one.name, left_out(one)?.why)),
         Standing::Failed(error) => Some(error.clone()),
         Standing::Gone => Some(format!("{}: no such interface", one.name)),
+        Standing::NoCarrier => Some(format!("{}: no carrier", one.name)),
         Standing::New => None,
     });
     (AppliedWord::Refused, Some(why.unwrap_or_else(|| "no interface is enforced".to_owned())))
@@ -214,6 +220,7 @@ mod tests {
             host: "c0".to_owned(),
             version: Some(1),
             workloads: names.iter().map(promise).collect(),
+            notes: Vec::new(),
         }
     }
 
@@ -249,6 +256,15 @@ mod tests {
             (
                 vec![interface("eth0", Standing::Enforced), failed("idle0")],
                 ["mail Applied -", "web Applied -"],
+            ),
+            // A spare port has an address and no carrier.
+            (
+                vec![interface("eth0", Standing::Enforced), interface("eth1", Standing::NoCarrier)],
+                ["mail Applied -", "web Applied -"],
+            ),
+            (
+                vec![interface("eth0", Standing::NoCarrier)],
+                ["mail Refused eth0: no carrier", "web Refused eth0: no carrier"],
             ),
             (
                 vec![interface("eth0", Standing::Gone)],

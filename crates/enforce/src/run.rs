@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use leeward_client::end_with_parent;
+use leeward_client::{Clock, end_with_parent};
+use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_lease::{Connection, Report, Update};
 use leeward_systemd::Notifier;
 
-use crate::enforcer::{Enforcer, now, undo_all};
+use crate::enforcer::Enforcer;
 use crate::error::{EnforceError, StartError};
 use crate::event::Event;
 use crate::settings::{PROGRAM, PromisesSource, Settings};
 use crate::state_file::StateFile;
+use crate::undo::undo_all;
 
 /// Time between two looks at the lease.
 const LOOK: Duration = Duration::from_millis(100);
@@ -52,7 +54,7 @@ pub fn run<E>(
     mut log: impl FnMut(&Event) -> Result<(), E>,
     wait: impl FnMut(Duration) -> Result<bool, E>,
 ) -> Result<(), StopReason<E>> {
-    let interval = Duration::from_nanos(settings.interval.0);
+    let interval = settings.interval;
     let connection = match &settings.promises {
         Some(PromisesSource::Controller(controller)) => {
             let connection = Connection::start(controller.clone(), PROGRAM);
@@ -63,7 +65,7 @@ pub fn run<E>(
     end_with_parent().map_err(EnforceError::system("prctl")).map_err(StopReason::Failed)?;
     let (mut enforcer, mut events) = Enforcer::new(settings)?;
     events.extend(enforcer.undo_others());
-    let mut session = Session { connection, interval, log: &mut log, wait };
+    let mut session = Session { connection, interval, clock: Clock::start(), log: &mut log, wait };
     let result = session.print(&events).and_then(|()| session.enforce(&mut enforcer));
     let connection = session.connection;
     if enforcer.leaves() && result.is_ok() {
@@ -83,7 +85,8 @@ struct Session<'l, L, W> {
     /// Lease with a controller.
     connection: Option<Connection>,
     /// Time between two comparisons with the kernel.
-    interval: Duration,
+    interval: Nanos,
+    clock: Clock,
     log: &'l mut L,
     wait: W,
 }
@@ -110,13 +113,14 @@ impl<E, L: FnMut(&Event) -> Result<(), E>, W: FnMut(Duration) -> Result<bool, E>
             }
         };
         notify(&self.status(enforcer), true);
-        let tick = notifier.as_ref().map_or(self.interval, Notifier::tick);
-        let mut notified = now();
+        let interval = Duration::from_nanos(self.interval.0);
+        let tick = notifier.as_ref().map_or(interval, Notifier::tick);
+        let mut notified = self.clock.now();
         loop {
-            let until = now() + self.interval;
+            let until = self.clock.now().plus(self.interval);
             loop {
                 self.follow(enforcer)?;
-                let left = until.saturating_sub(now());
+                let left = Duration::from_nanos(until.since(self.clock.now()).0);
                 if left.is_zero() {
                     break;
                 }
@@ -124,9 +128,10 @@ impl<E, L: FnMut(&Event) -> Result<(), E>, W: FnMut(Duration) -> Result<bool, E>
                 if (self.wait)(step).map_err(StopReason::Output)? {
                     return Ok(());
                 }
-                if now().saturating_sub(notified) >= tick {
+                let now = self.clock.now();
+                if Duration::from_nanos(now.since(notified).0) >= tick {
                     notify(&self.status(enforcer), false);
-                    notified = now();
+                    notified = now;
                 }
             }
             let events = enforcer.turn();

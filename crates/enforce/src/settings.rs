@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 /// Name and version that requests to controllers have.
 pub(crate) const PROGRAM: &str = concat!("leeward-enforce-net/", env!("CARGO_PKG_VERSION"));
-/// Folder of the state file.
-const STATE_FOLDER: &str = "/run/leeward";
+/// Folder of the state file. It is the enforcer's own: another program's user could exchange files of a common one.
+const STATE_FOLDER: &str = "/run/leeward-enforce";
 /// Shortest interval: a reading of 1,000 workloads takes some hundredths of a second.
 const SHORTEST: Nanos = Nanos(100_000_000);
 /// Longest name of an interface of Linux.
@@ -22,7 +22,7 @@ const LONGEST_NAME: usize = 15;
 #[serde(deny_unknown_fields, default)]
 pub struct Arguments {
     /// File of the promises: an SLO file with servers, priorities and limits, as `leeward slo pack --out` writes it, or
-    /// the JSON of `leeward slo pack` or `prioritize`.
+    /// the JSON of `leeward slo pack`, `prioritize` or `admit`.
     #[arg(long, value_name = "FILE")]
     pub workloads: Option<String>,
     /// URL of a controller, http or https, whose promises are enforced in place of those of a file; give each controller that
@@ -54,7 +54,7 @@ pub struct Arguments {
     /// or lines as in /etc/hosts [default: the machine's resolver].
     #[arg(long, value_name = "FILE")]
     pub addresses: Option<String>,
-    /// Rate of the interfaces, such as 10Gbps [default: their speed].
+    /// Rate of the interfaces, such as 10Gbps [default: 95 % of their speed].
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
     /// Time between two comparisons with the kernel [default: 5s].
@@ -148,7 +148,7 @@ impl Settings {
                 ));
             }
         };
-        let host = given.host.unwrap_or_else(machine_name);
+        let host = given.host.unwrap_or_else(leeward_client::machine_name);
         if host.is_empty() || host.contains(|letter: char| letter.is_control() || letter == ':') {
             return Err(invalid("--host", format!("`{}`: expected the name of a host", excerpt(&host))));
         }
@@ -232,10 +232,6 @@ fn check_interface(name: &str) -> Result<(), InputError> {
 /// True for a name that the enforcer can program.
 pub(crate) fn is_interface_name(name: &str) -> bool {
     check_interface(name).is_ok()
-}
-
-fn machine_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

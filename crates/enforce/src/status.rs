@@ -1,9 +1,10 @@
 //! Status of an enforcer: each workload with its class, its state in the kernel and its counters.
 
+use leeward_fabric::input::InputError;
 use serde::Serialize;
 
 use crate::difference::{Program, difference};
-use crate::error::StartError;
+use crate::error::{EnforceError, StartError};
 use crate::facts;
 use crate::interface::{Interface, Reading};
 use crate::nft;
@@ -11,8 +12,8 @@ use crate::plan::{Plan, plan};
 use crate::promises::{HostPromises, LeftOut};
 use crate::settings::Settings;
 use crate::sources::read_once;
-use crate::state_file;
-use crate::tc::{Counters, Root};
+use crate::state_file::{self, Taken};
+use crate::tc::{ClassCounters, Root};
 use crate::tree::{BEST_EFFORT, Marks, OTHERS, class_id, dscp};
 
 /// Status of a host.
@@ -101,10 +102,7 @@ pub struct WorkloadStatus {
 pub fn status(settings: &Settings) -> Result<Status, StartError> {
     let (promises, left_out) = read_once(settings)?;
     let taken = state_file::read(&settings.state)?;
-    let mut names = settings.interfaces.clone();
-    if names.is_empty() {
-        names = facts::physical();
-    }
+    let names = names_of(settings, &taken)?;
     let mut status = Status {
         host: promises.host.clone(),
         version: promises.version,
@@ -113,23 +111,15 @@ pub fn status(settings: &Settings) -> Result<Status, StartError> {
         notes: Vec::new(),
     };
     for name in &names {
-        let facts = facts::read(name, settings.rate);
         let reading = Interface::new(name).read(taken.get(name).copied())?;
-        let problem = match &reading {
-            None => Some("no such interface".to_owned()),
-            Some(Reading { root: Root::Default, .. }) => Some("not enforced".to_owned()),
-            Some(Reading { root: Root::Foreign { qdisc }, .. }) => {
-                Some(format!("the root qdisc `{qdisc}` belongs to another owner"))
-            }
-            Some(Reading { root: Root::Own { .. }, .. }) if !taken.contains_key(name) => {
-                Some("the state file does not have it".to_owned())
-            }
-            Some(_) => None,
-        };
+        let facts = facts::read(name, settings.rate, reading.as_ref().and_then(Reading::link));
+        let problem = problem_of(reading.as_ref(), taken.contains_key(name));
         let facts = match facts {
             Ok(facts) => facts,
             Err(error) => {
-                let (problem, interface) = (Some(error.to_string()), name.clone());
+                let is_default = reading.is_some_and(|reading| reading.root == Root::Default);
+                let problem = problem.filter(|_| !is_default).or_else(|| Some(without_name(name, &error)));
+                let interface = name.clone();
                 let none = InterfaceStatus { interface, rate_bytes_s: None, problem, other_bytes: None };
                 status.interfaces.push(none);
                 continue;
@@ -137,8 +127,7 @@ pub fn status(settings: &Settings) -> Result<Status, StartError> {
         };
         let plan = plan(&promises, &facts);
         let current = reading.as_ref().map(|reading| reading.state.clone()).unwrap_or_default();
-        let program =
-            difference(&current, &plan.wanted, &Marks::new()).map_err(crate::error::EnforceError::from)?;
+        let program = difference(&current, &plan.wanted, &Marks::new()).map_err(EnforceError::from)?;
         let has_rules =
             reading.as_ref().and_then(|reading| reading.rules.as_deref()).is_some_and(nft::has_rules);
         let differs = || (!program.is_empty()).then(|| "the kernel differs from the promises".to_owned());
@@ -155,6 +144,31 @@ pub fn status(settings: &Settings) -> Result<Status, StartError> {
         status.notes.extend(plan.notes.iter().map(|note| format!("{name}: {note}")));
     }
     Ok(status)
+}
+
+/// Interfaces to compare: the named ones, or those that an enforcer programs, or all physical ones.
+fn names_of(settings: &Settings, taken: &Taken) -> Result<Vec<String>, InputError> {
+    match settings.interfaces.is_empty() && !taken.is_empty() {
+        true => Ok(taken.keys().cloned().collect()),
+        false => facts::interfaces(&settings.interfaces),
+    }
+}
+
+/// Reason why an interface is not enforced, by what the kernel has; `None` if the enforcer's root qdisc is there.
+fn problem_of(reading: Option<&Reading>, is_taken: bool) -> Option<String> {
+    match reading.map(|reading| &reading.root) {
+        None => Some("no such interface".to_owned()),
+        Some(Root::Default) => Some("not enforced".to_owned()),
+        Some(Root::Foreign { qdisc }) => Some(format!("the root qdisc `{qdisc}` belongs to another owner")),
+        Some(Root::Own { .. }) if !is_taken => Some("the state file does not have it".to_owned()),
+        Some(Root::Own { .. }) => None,
+    }
+}
+
+/// Message of an error about an interface that is named beside it.
+fn without_name(name: &str, error: &EnforceError) -> String {
+    let text = error.to_string();
+    text.strip_prefix(&format!("{name}: ")).unwrap_or(&text).to_owned()
 }
 
 /// Rows of an interface. `compare` has the reading to compare with; without it, workloads are planned.
@@ -233,11 +247,43 @@ impl WorkloadStatus {
         }
     }
 
-    fn count(&mut self, counters: Option<Counters>) {
+    fn count(&mut self, counters: Option<ClassCounters>) {
         self.bytes = counters.map(|count| count.bytes);
         self.packets = counters.map(|count| count.packets);
         self.drops = counters.map(|count| count.drops);
         self.overlimits = counters.map(|count| count.overlimits);
         self.waiting_bytes = counters.map(|count| count.backlog);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nft::Hook;
+    use crate::settings::Arguments;
+
+    #[test]
+    fn the_interfaces_of_the_state_file_come_before_the_physical_ones() {
+        let settings = |interfaces: &[&str]| {
+            let interfaces = interfaces.iter().map(|&name| name.to_owned()).collect();
+            let arguments =
+                Arguments { interfaces, workloads: Some("w.yaml".to_owned()), ..Arguments::default() };
+            Settings::new(arguments).expect("valid settings")
+        };
+        let taken = Taken::from([("bond0".to_owned(), Hook::Egress), ("eth7".to_owned(), Hook::Egress)]);
+        assert_eq!(names_of(&settings(&[]), &taken), Ok(vec!["bond0".to_owned(), "eth7".to_owned()]));
+        assert_eq!(names_of(&settings(&["br0"]), &taken), Ok(vec!["br0".to_owned()]));
+        // No interface at all is an error, as it is for an enforcer.
+        assert_eq!(names_of(&settings(&[]), &Taken::new()), facts::interfaces(&[]));
+    }
+
+    #[test]
+    fn a_problem_names_no_interface_and_a_missing_one_is_no_question_of_its_speed() {
+        assert_eq!(problem_of(None, false).as_deref(), Some("no such interface"));
+        let unknown = without_name("eth0", &EnforceError::NoRate("eth0".to_owned()));
+        assert_eq!(unknown, "the speed of the interface is unknown; --rate states it");
+        let system =
+            EnforceError::System { what: "getifaddrs".to_owned(), error: std::io::Error::other("no") };
+        assert_eq!(without_name("eth0", &system), "getifaddrs: no");
     }
 }

@@ -7,7 +7,7 @@ use crate::tree::{Class, FRAME, HANDLE, LEAF, OTHERS, class_id};
 
 /// Bytes and packets of a class since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
+pub struct ClassCounters {
     /// Bytes that were sent.
     pub bytes: u64,
     /// Packets that were sent.

@@ -9,6 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use leeward_promises::levels::{LEVELS, class_selector};
+
 use crate::limits::Limit;
 
 /// Major number of the enforcer's root qdisc. Handles that the kernel draws begin at 8000, and scripts count from 1.
@@ -21,8 +23,6 @@ pub const LINK: u16 = 0x1;
 pub const OTHERS: u16 = 0x2;
 /// First minor number of workloads.
 pub const FIRST: u16 = 0x10;
-/// Number of levels that the thesis' switches distinguish for promises (section 2.2.2).
-pub const LEVELS: u8 = 7;
 /// Level of best effort, which is the last one.
 pub const BEST_EFFORT: u8 = LEVELS;
 /// Guarantee of every class but the link's, in bytes per second: the least that HTB takes. A class sends one packet a
@@ -191,7 +191,7 @@ impl WantedWorkload {
 /// Name of a level's DSCP: class selector 7 for the first level, down to 0 for best effort. As the byte of the IP header
 /// it is (7 - level) << 5.
 pub fn dscp(level: u8) -> String {
-    format!("cs{}", BEST_EFFORT.saturating_sub(level))
+    format!("cs{}", class_selector(level))
 }
 
 /// Class as `tc` writes it.

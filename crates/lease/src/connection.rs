@@ -274,7 +274,7 @@ impl Connection {
     }
 
     /// Removes the enforcer from the controller, which then expects nothing of it. An enforcer that was killed, or that no
-    /// controller hears, expires instead.
+    /// controller hears, expires instead. Another one of this name stays.
     ///
     /// # Errors
     /// The reason of the last controller.
@@ -286,9 +286,11 @@ impl Connection {
         }
         let count = self.clients.len();
         let mut result = Err(Rejection::new("no controller"));
+        let path = path_of(&self.settings.name);
+        let path = format!("{path}?instance={}", encoded(&self.settings.instance));
         for at in 0..count {
             let client = &self.clients[(self.lease.controller() + at) % count];
-            result = client.delete::<IgnoredAny>(&path_of(&self.settings.name), REMOVAL).map(drop);
+            result = client.delete::<IgnoredAny>(&path, REMOVAL).map(drop);
             if result.is_ok() {
                 break;
             }

@@ -98,6 +98,7 @@ fn proxy(server: SocketAddr) -> SocketAddr {
             limits: Limits::default(),
             source: Source::Any,
             allowed: None,
+            reserved_clients: false,
             caps: Caps { outstanding: 256, ..Caps::NONE },
             order: Order::default(),
             device: Some(Arc::new(Device::from_text("ssd.json", DEVICE).expect("a device"))),

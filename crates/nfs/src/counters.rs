@@ -106,7 +106,7 @@ pub struct Summary {
     pub written_bytes: u64,
     /// Requests that were started although they were over the limits.
     pub over_limit: u64,
-    /// Requests above the latency of the SLO.
+    /// Requests above the latency of the SLO, and requests without an answer.
     pub late: u64,
     /// Sum of the times in the queue, in seconds.
     pub waited_s: f64,
@@ -138,9 +138,22 @@ impl Counters {
         self.window.add(now, request.latency.0);
     }
 
+    /// Counts a request that has no answer at the time `now`, and has none after `latency`: whatever its SLO is, it is late.
+    pub fn add_unanswered(&mut self, now: Nanos, latency: Nanos, was_over: bool, slo: Option<Slo>) {
+        self.over_limit += u64::from(was_over);
+        self.late += u64::from(slo.is_some());
+        self.latency.add(latency.0);
+        self.recent.add(latency.0);
+        self.window.add(now, latency.0);
+    }
+
     /// Counters and latencies for an acknowledgement: the usual percentiles, and that of the SLO.
-    pub fn counted(&mut self, now: Nanos, slo: Option<Slo>) -> (leeward_promises::Counters, Vec<Latency>) {
-        let counters = leeward_promises::Counters {
+    pub fn counted(
+        &mut self,
+        now: Nanos,
+        slo: Option<Slo>,
+    ) -> (leeward_promises::RequestCounters, Vec<Latency>) {
+        let counters = leeward_promises::RequestCounters {
             bytes: self.read_bytes.saturating_add(self.written_bytes),
             requests: self.requests(),
             over_limit: self.over_limit,
@@ -151,7 +164,7 @@ impl Counters {
         (counters, self.window.latencies(now, &percentiles))
     }
 
-    /// Number of requests.
+    /// Number of requests, also of those without an answer.
     pub fn requests(&self) -> u64 {
         self.latency.count()
     }

@@ -8,8 +8,10 @@ use leeward_lease::Received;
 use leeward_promises::document::NfsPromise;
 use leeward_shaping::OverLimit;
 use leeward_slo::Slo;
+use leeward_slo::file::OverName;
 
 use crate::queue::shaping;
+use crate::settings::USUAL_OVER;
 use crate::workloads::{Entry, Workload};
 
 /// What a proxy does beside the promises.
@@ -19,8 +21,10 @@ pub struct Rules {
     pub exports: usize,
     /// Exports of single workloads: names of workloads, and indices of exports. The others use all exports.
     pub named: Vec<(String, usize)>,
-    /// Handling of requests over a limit.
-    pub over: OverLimit,
+    /// Handling of requests over a limit, if it is given. Otherwise it is that of a promise, or the usual one.
+    pub over: Option<OverLimit>,
+    /// Requests at the device at once.
+    pub outstanding: u32,
 }
 
 /// Workloads of promises, and the promises that cannot be applied, by name of the workload with the reason.
@@ -54,17 +58,36 @@ impl Rules {
                 .map_err(|error| format!("a limit at storage: {error}"))
         };
         let limits = promise.limits.iter().map(bucket).collect::<Result<Vec<_>, String>>()?;
+        if let Some(outstanding) = promise.outstanding.filter(|&number| number != self.outstanding) {
+            return Err(format!(
+                "its bound assumes {outstanding} requests at the device at once, and this proxy starts {}: give --outstanding \
+                 {outstanding}, or a device file that states it",
+                self.outstanding
+            ));
+        }
         let workload = Workload {
             name: promise.workload.clone(),
             priority: promise.priority,
             limits,
-            over: self.over,
+            over: self.over(promise)?,
             slo: Some(Slo { percentile: promise.slo.percentile, latency: promise.slo.latency_s }),
         };
         shaping(&workload).check().map_err(|error| error.to_string())?;
         let clients = received.of_client(&promise.workload, &promise.client)?;
         let export = self.named.iter().find(|(name, _)| *name == promise.workload).map(|&(_, export)| export);
         Ok(Entry { workload, clients, export })
+    }
+
+    /// Handling of a promise's requests over a limit.
+    fn over(&self, promise: &NfsPromise) -> Result<OverLimit, String> {
+        match (promise.over.map(OverLimit::from), self.over) {
+            (Some(promised), Some(given)) if promised != given => {
+                let name = |over: OverLimit| OverName::from(over).name();
+                let (promised, given) = (name(promised), name(given));
+                Err(format!("requests over a limit are promised to be {promised}, and --over is {given}"))
+            }
+            (promised, given) => Ok(promised.or(given).unwrap_or(USUAL_OVER)),
+        }
     }
 
     /// Workloads whose requests cannot be told from those of others, with the reason. None of them can be applied, because
@@ -119,7 +142,7 @@ mod tests {
 
     fn rules(exports: usize, named: &[(&str, usize)]) -> Rules {
         let named = named.iter().map(|&(name, export)| (name.to_owned(), export)).collect();
-        Rules { exports, named, over: OverLimit::Demoted }
+        Rules { exports, named, over: None, outstanding: 1 }
     }
 
     const HOSTS: &str = "10.0.0.1 c0\n10.0.0.2 c1\n";
@@ -141,6 +164,38 @@ mod tests {
         assert_eq!(workload.slo, Some(Slo { percentile: 99.9, latency: 0.05 }));
         assert_eq!((workload.limits[0].rate(), workload.over), (0.25, OverLimit::Demoted));
         assert_eq!((clients.len(), *export), (1, None));
+    }
+
+    #[test]
+    fn a_promise_whose_bound_assumes_another_enforcer_is_refused() {
+        let applied = |more: Value, over: Option<OverLimit>, outstanding: u32| {
+            let mut received = received(&[("mail", "c0", 0.25)], HOSTS);
+            let mut promise = serde_json::to_value(&received.promises.nfs[0]).expect("JSON");
+            promise.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("an object"));
+            received.promises.nfs[0] = serde_json::from_value(promise).expect("a promise");
+            let Applicable { entries, refused } =
+                Rules { over, outstanding, ..rules(1, &[]) }.apply(&received);
+            let over = entries.first().map(|entry| entry.workload.over);
+            over.ok_or_else(|| refused["mail"].clone())
+        };
+        use OverLimit::{Demoted, Held};
+        for (promised, given, expected) in [
+            (json!({}), None, Demoted),
+            (json!({}), Some(Held), Held),
+            (json!({ "over": "held" }), None, Held),
+            (json!({ "over": "demoted" }), Some(Demoted), Demoted),
+            (json!({ "outstanding": 8 }), None, Demoted),
+        ] {
+            assert_eq!(applied(promised, given, 8), Ok(expected));
+        }
+        let error = applied(json!({ "over": "held" }), Some(Demoted), 8).unwrap_err();
+        assert_eq!(error, "requests over a limit are promised to be held, and --over is demoted");
+        let error = applied(json!({ "outstanding": 8 }), None, 64).unwrap_err();
+        assert!(
+            error
+                .starts_with("its bound assumes 8 requests at the device at once, and this proxy starts 64:"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::control::Control;
 use crate::event::{Event, Events};
 use crate::proxy::{Export, Handle, Proxy, ProxySettings};
 use crate::received::Rules;
-use crate::server::Server;
+use crate::server::{Server, machine_name};
 use crate::settings::{Settings, WorkloadSource};
 use crate::workload_file::ServerWorkloads;
 use crate::workloads::Workloads;
@@ -77,7 +77,7 @@ pub fn run<E>(
     let clock = Clock::start();
     let (events, receiver) = Events::channel();
     end_with_parent().map_err(StopReason::Failed)?;
-    let Start { proxy, mut control } = start(settings, clock, &events)?;
+    let Start { proxy, mut control, device } = start(settings, clock, &events)?;
     for ((export, _), address) in settings.exports.iter().zip(proxy.addresses()) {
         events.send(Event::Listening { export: export.to_string(), address });
     }
@@ -120,7 +120,7 @@ pub fn run<E>(
             break Err(StopReason::Output(error));
         }
         if reloads.swap(false, Ordering::Relaxed) {
-            reload(settings, &handle, &events);
+            reload(settings, device.as_deref(), &handle, &events);
         }
         let lines = control.as_mut().map(|control| control.follow(&handle)).unwrap_or_default();
         if let Err(error) = lines.iter().try_for_each(|line| write(Line::Log(line))) {
@@ -162,26 +162,24 @@ fn report(handle: &Handle) -> String {
 struct Start {
     proxy: Proxy,
     control: Option<Control>,
+    device: Option<Arc<Device>>,
 }
 
 /// Reads the files, finds the server and listens.
 fn start<E>(settings: &Settings, clock: Clock, events: &Events) -> Result<Start, StopReason<E>> {
-    let given = settings.device.as_deref().map(Device::read).transpose()?.map(Arc::new);
-    let (workloads, device) = match workloads(settings, events)? {
-        Some((workloads, device)) => (workloads, given.or(device)),
-        None => (Workloads::none(settings.exports.len()), given),
-    };
-    if device.is_none() && workloads.list().iter().any(|workload| !workload.limits.is_empty()) {
-        let message = "missing; the limits of workloads are seconds of service, which depend on the device";
-        return Err(InputError::new("--device", message).into());
-    }
+    let (workloads, device) = read(settings, events)?;
     let caps = settings.caps(device.as_deref());
     let stated = device.as_ref().is_some_and(|device| device.outstanding.requests().is_some());
-    if settings.workloads.is_some() && settings.outstanding.is_none() && !stated {
+    if settings.workloads.is_some() && !settings.caps.has_outstanding() && !stated {
         let note = "no device file states a number of requests at once, so they start one at a time; --outstanding sets it";
         events.send(Event::Note(note.to_owned()));
     }
-    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if settings.allow.is_none() && settings.exports.iter().any(|(_, listen)| !listen.ip().is_loopback()) {
+        let note =
+            "clients of any address may connect, and the client lists of the exports do not apply to them";
+        events.send(Event::Note(note.to_owned()));
+    }
+    let machine = machine_name();
     let failed = |error: InputError| StopReason::Failed(io::Error::other(error.to_string()));
     let mut exports = Vec::with_capacity(settings.exports.len());
     for (export, listen) in &settings.exports {
@@ -195,6 +193,7 @@ fn start<E>(settings: &Settings, clock: Clock, events: &Events) -> Result<Start,
                 exports: exports.len(),
                 named: settings.workload_exports.clone(),
                 over: settings.over,
+                outstanding: caps.outstanding,
             };
             Some(Control::new(Connection::start(controller.clone(), PROGRAM)?, rules))
         }
@@ -205,38 +204,50 @@ fn start<E>(settings: &Settings, clock: Clock, events: &Events) -> Result<Start,
         limits: settings.limits,
         source: settings.source,
         allowed: settings.allowed(),
+        reserved_clients: settings.reserved_clients,
         caps,
         order: settings.order,
-        device,
+        device: device.clone(),
         workloads,
         recorder: settings.recorder.clone(),
     };
     let proxy = Proxy::bind(proxy, clock, events.clone()).map_err(failed)?;
-    Ok(Start { proxy, control })
+    Ok(Start { proxy, control, device })
 }
 
-/// Workloads of files, and the device that they name.
-type Given = (Workloads, Option<Arc<Device>>);
-
-/// Reads the workloads and their device; `None` without workloads.
-fn workloads(settings: &Settings, events: &Events) -> Result<Option<Given>, InputError> {
-    let Some(WorkloadSource::Files(files)) = &settings.workloads else { return Ok(None) };
+/// Reads the workloads of the files, if there are any, and their device: that of the settings, or else the one that they
+/// name.
+fn read(settings: &Settings, events: &Events) -> Result<(Workloads, Option<Arc<Device>>), InputError> {
+    let given = settings.device.as_deref().map(Device::read).transpose()?.map(Arc::new);
+    let exports = settings.exports.len();
+    let Some(WorkloadSource::Files(files)) = &settings.workloads else {
+        return Ok((Workloads::none(exports), given));
+    };
     let addresses = Addresses::read(files.addresses.as_deref())?;
     let ServerWorkloads { entries, device, notes } = settings.sources(files).read(&addresses)?;
     notes.into_iter().for_each(|note| events.send(Event::Note(note)));
-    let workloads = Workloads::new(settings.exports.len(), entries);
+    let device = given.or(device.map(|(_, device)| device));
+    if device.is_none() && entries.iter().any(|entry| !entry.workload.limits.is_empty()) {
+        let message = "missing; the limits of workloads are seconds of service, which depend on the device";
+        return Err(InputError::new("--device", message));
+    }
+    let workloads = Workloads::new(exports, entries);
     let workloads =
         workloads.map_err(|error| InputError::new(&files.workloads, format!("{error} (--workload)")))?;
-    Ok(Some((workloads, device.map(|(_, device)| device))))
+    Ok((workloads, device))
 }
 
-/// Reads the workloads again. After an error, the workloads stay.
-fn reload(settings: &Settings, handle: &Handle, events: &Events) {
-    let replaced = match workloads(settings, events) {
-        Ok(Some((workloads, _))) => handle.replace(workloads).map_err(|error| error.to_string()),
-        Ok(None) => Err("there is no file of workloads".to_owned()),
-        Err(error) => Err(error.to_string()),
+/// Reads the workloads again. After an error, the workloads stay. `running` is the device of the proxy, on which its caps
+/// and the work of its requests depend.
+fn reload(settings: &Settings, running: Option<&Device>, handle: &Handle, events: &Events) {
+    let replaced = match &settings.workloads {
+        Some(WorkloadSource::Files(_)) => read(settings, events).map_err(|error| error.to_string()),
+        _ => Err("there is no file of workloads".to_owned()),
     };
+    let replaced = replaced.and_then(|(workloads, device)| match device.as_deref() == running {
+        true => handle.replace(workloads).map_err(|error| error.to_string()),
+        false => Err("their device differs from that of the start; a restart applies it".to_owned()),
+    });
     if let Err(error) = replaced {
         events.send(Event::Note(format!("workloads not replaced: {error}")));
     }

@@ -17,6 +17,11 @@ const PORTMAP_PORT: u16 = 111;
 /// Longest time of a call before the proxy starts.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Name of this machine.
+pub fn machine_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// An export by its name: `server:/path`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExportName {

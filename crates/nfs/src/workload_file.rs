@@ -13,6 +13,7 @@ use leeward_slo::file::{Entry as FileEntry, Workloads as SloFile};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
+use crate::settings::USUAL_OVER;
 use crate::workloads::{Entry, Workload};
 
 /// Priority of a workload for which a file states none: after all others, and before clients without a workload.
@@ -29,8 +30,8 @@ pub struct Sources<'a> {
     pub server: Option<&'a str>,
     /// Exports of single workloads: names of workloads and indices of exports. The other workloads use all exports.
     pub exports: &'a [(String, usize)],
-    /// Handling of requests over a limit, unless the file states it.
-    pub over: OverLimit,
+    /// Handling of requests over a limit, unless the file states it; `None` for the usual one.
+    pub over: Option<OverLimit>,
     /// True if the device file of the workloads is replaced by another one. A file that states priorities and limits then
     /// needs none.
     pub has_device: bool,
@@ -94,7 +95,7 @@ impl Sources<'_> {
                     name: name.clone(),
                     priority: promise.priorities[stage],
                     limits,
-                    over: self.over(entry),
+                    over: self.over(entry).unwrap_or(USUAL_OVER),
                     slo: entry.workload.slo,
                 },
                 clients: clients(addresses, name, client)?,
@@ -107,6 +108,11 @@ impl Sources<'_> {
             }
         }
         self.check(&entries, &server)?;
+        let is_stated = |entry: &FileEntry| {
+            let is_own = names(entry, cluster).contains(&server);
+            !is_own || self.over(entry).is_some()
+        };
+        notes.extend(over_note(file.entries.iter().all(is_stated), &entries));
         if let [(one, _), (other, _), ..] = &devices[..] {
             let message =
                 format!("{server} has the device files {one} and {other}: name one device in --host");
@@ -146,7 +152,7 @@ impl Sources<'_> {
                     name: name.clone(),
                     priority: stage.priority.unwrap_or(LAST),
                     limits,
-                    over: workload.over.map_or(self.over, OverLimit::from),
+                    over: workload.over.map(OverLimit::from).or(self.over).unwrap_or(USUAL_OVER),
                     slo: *slo,
                 },
                 clients: clients(addresses, name, client)?,
@@ -154,6 +160,9 @@ impl Sources<'_> {
             });
         }
         self.check(&entries, &server)?;
+        let is_stated = self.over.is_some()
+            || file.workloads.iter().filter(is_own).all(|workload| workload.over.is_some());
+        notes.extend(over_note(is_stated, &entries));
         let device = match file.device_of(&server).filter(|_| !self.has_device) {
             Some(path) => Some((path.clone(), Arc::new(Device::read(&path)?))),
             None => None,
@@ -207,9 +216,9 @@ impl Sources<'_> {
     }
 
     /// Handling of requests over a limit at the device: that of the file, or else that of the settings.
-    fn over(&self, entry: &FileEntry) -> OverLimit {
+    fn over(&self, entry: &FileEntry) -> Option<OverLimit> {
         let at = Stage::Storage as usize;
-        if entry.over_stated[at] { entry.over[at] } else { self.over }
+        if entry.over_stated[at] { Some(entry.over[at]) } else { self.over }
     }
 
     fn export(&self, workload: &str) -> Option<usize> {
@@ -224,6 +233,14 @@ fn names(entry: &FileEntry, cluster: &Cluster) -> Vec<String> {
     let device = server.device.and_then(|device| cluster.fabric.device(server.host, device));
     let device = device.map(|device| cluster.fabric.resource_name(device));
     std::iter::once(host.to_owned()).chain(device).collect()
+}
+
+/// Note for the log if nothing states the handling of requests over a limit: the usual one is not that of bounds.
+fn over_note(is_stated: bool, entries: &[Entry]) -> Option<String> {
+    let has_limits = entries.iter().any(|entry| !entry.workload.limits.is_empty());
+    let note = "requests over a limit are demoted, as neither the workloads nor --over say what happens to them; bounds \
+                assume that they are held";
+    (has_limits && !is_stated).then(|| note.to_owned())
 }
 
 /// Host of a server, which may be named with its device.

@@ -436,6 +436,41 @@ fn a_workload_outlives_one_it_depended_on() {
 }
 
 #[test]
+fn a_promise_states_what_its_bound_assumes_of_the_enforcer() {
+    let cluster = cluster(RACKS_2X3_WITH_SSDS);
+    let requested = Requested { client: 0, server: 5, millis: 400, share: 2, burst: 2, bytes: 1 };
+    let form = |name: &str, more: Value| {
+        let mut form = requested.form(name, true);
+        form.extend(more.as_object().cloned().unwrap_or_default());
+        form
+    };
+    let shown = |agreement: &Agreement| -> Vec<Value> {
+        let storage = agreement.agreed.iter().map(|grant| &grant.stages[1]);
+        storage.map(|stage| json!([stage.over, stage.outstanding])).collect()
+    };
+    let admitted = |active: &[ActiveWorkload], form: &Form| {
+        check(form, true).expect("a valid form");
+        admit(&cluster, active, form, 9, &policy("dnc")).expect("room")
+    };
+    let plain = form("plain", json!({}));
+    let first = admitted(&[], &plain);
+    assert_eq!(shown(&first), [json!([null, null])]);
+    assert!(!serde_json::to_string(&first.agreed).expect("JSON").contains("outstanding"));
+    // The device has as many requests at once as its workloads say, which holds for all of them.
+    let active = [ActiveWorkload { id: 1, form: plain, agreed: first.agreed[0].clone() }];
+    let stated = form("stated", json!({ "over": { "storage": "demoted" }, "outstanding": 4 }));
+    let second = admitted(&active, &stated);
+    assert_eq!(shown(&second), [json!([null, 4]), json!(["demoted", 4])]);
+    let networks = second.agreed.iter().flat_map(|grant| [&grant.stages[0], &grant.stages[2]]);
+    assert!(networks.clone().all(|stage| stage.over.is_none() && stage.outstanding.is_none()));
+    assert_eq!(shown(&admitted(&[], &form("held", json!({ "over": "held" })))), [json!(["held", null])]);
+    for over in [json!("demoted"), json!({ "network-in": "demoted" }), json!(7)] {
+        let error = check(&form("invalid", json!({ "over": over })), true).expect_err("an error").to_string();
+        assert!(error.contains("over: expected held, or a handling at storage"), "{error}");
+    }
+}
+
+#[test]
 fn an_invalid_request_names_its_field() {
     let valid = Requested { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
     let with = |field: &str, value: Value| {

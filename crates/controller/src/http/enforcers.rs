@@ -7,13 +7,15 @@ use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use leeward_access::Principal;
 use leeward_fabric::Nanos;
+use leeward_problems::IntoProblem;
+use leeward_promises::AcknowledgeError;
 use leeward_promises::bodies::AcknowledgementBody;
 use leeward_promises::views::{AcknowledgedView, EnforcerView};
 use leeward_records::EnforcerKind;
 use leeward_records::schema::Name;
 use leeward_service::{
-    Acknowledge, EnforcerPlace, EnforcerReply, GetEnforcer, GetPromises, ListEnforcers, PreviewPromises,
-    RemoveEnforcer,
+    Acknowledge, EnforcerError, EnforcerPlace, EnforcerReply, GetEnforcer, GetPromises, ListEnforcers,
+    PreviewPromises, RemoveEnforcer,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,6 +81,15 @@ impl PromisesQuery {
             None => Ok(Some(place)),
         }
     }
+}
+
+/// The enforcer to remove.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemovalQuery {
+    /// Instance that has ended; the enforcer stays if another instance has its name. By default any.
+    #[schemars(with = "Option<Name>")]
+    instance: Option<String>,
 }
 
 fn shown(app: &AppState, reply: &EnforcerReply) -> EnforcerView {
@@ -188,9 +199,15 @@ pub async fn remove(
     State(app): SharedState,
     Params(Path(name)): NamePath,
     Extension(principal): Extension<Principal>,
+    Params(Query(RemovalQuery { instance })): Params<Query<RemovalQuery>>,
 ) -> ApiResult {
     let before = app.call(|_| Ok(GetEnforcer(name.clone()))).await?;
     check_own(&principal, &before.state.record.host)?;
+    let other = before.state.instance.as_ref().zip(instance.as_ref()).filter(|(own, other)| own != other);
+    if other.is_some() {
+        let error = EnforcerError::Rejected(AcknowledgeError::OtherInstance(before.state.ends));
+        return Err(error.problem(&app.clock));
+    }
     app.call(|_| Ok(RemoveEnforcer(name.clone()))).await?;
     Ok(Json(shown(&app, &before)).into_response())
 }

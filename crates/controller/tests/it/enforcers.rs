@@ -128,6 +128,9 @@ fn a_conversation_with_enforcers() {
     assert_eq!(status, 409, "{problem}");
     assert!(detail.starts_with("another enforcer of this name has a lease until 20"), "{detail}");
     assert_eq!(instance("first").0, 200);
+    // The end of the second one does not remove the first one.
+    assert_eq!(server.delete("/v1/enforcers/net@r1h1?instance=second").0, 409);
+    assert_eq!(server.delete("/v1/enforcers/net@r1h1?instance=first").0, 200);
     assert!(server.end().is_ok());
 }
 

@@ -23,8 +23,8 @@ fn received(version: u64, promises: &[(&str, &str, u32)]) -> Received {
     let promise = |&(workload, peer, priority): &(&str, &str, u32)| -> Value {
         let addresses = if peer.contains('.') { vec![peer] } else { Vec::new() };
         json!({
-            "workload": workload, "version": version, "stage": "network-in", "peer": peer, "peer_addresses": addresses,
-            "priority": priority, "dscp": 0, "limits": [{ "rate": 1e6, "burst": 64e3 }],
+            "workload": workload, "stage": "network-in", "peer": peer, "peer_addresses": addresses,
+            "priority": priority, "limits": [{ "rate": 1e6, "burst": 64e3 }],
         })
     };
     let net: Vec<Value> = promises.iter().map(promise).collect();

@@ -84,7 +84,8 @@ impl Host {
     /// Writes the file of the promises. Each one differs from the one before.
     pub fn write(&self, workloads: Vec<WorkloadPromise>) {
         self.version.set(self.version.get() + 1);
-        let promises = HostPromises { host: HOST.to_owned(), version: Some(self.version.get()), workloads };
+        let (host, version) = (HOST.to_owned(), Some(self.version.get()));
+        let promises = HostPromises { host, version, workloads, notes: Vec::new() };
         fs::write(self.file(), serde_json::to_vec(&promises).expect("plain values"))
             .expect("the folder is ours");
     }

@@ -8,11 +8,11 @@ use leeward_nfs::{Arguments, Line, Settings, StopReason, run};
 
 const EXAMPLES: &str = "\
 Examples:
-  leeward-nfs --export 127.0.0.1:/vol --traces traces
-  leeward-nfs --export 127.0.0.1:/vol --workloads packed.yaml --host r0h7
-  leeward-nfs --export 127.0.0.1:/vol --controller https://leeward:7600 --token-file token \\
+  leeward-nfs --export 127.0.0.1:/vol --allow 10.0.0.0/8 --traces traces
+  leeward-nfs --export 127.0.0.1:/vol --allow all --workloads packed.yaml --host r0h7
+  leeward-nfs --export 127.0.0.1:/vol --allow 10.0.0.0/8 --controller https://leeward:7600 --token-file token \\
       --host r0h7 --device ssd.json
-  leeward-nfs --export nas:/a --export nas:/b --workloads packed.yaml \\
+  leeward-nfs --export nas:/a --export nas:/b --allow 10.0.0.0/8 --workloads packed.yaml \\
       --workload mail=/a --workload web=/b --listen 10.0.0.7:2049 --listen 10.0.0.7:2050
   leeward-nfs --export nas:/vol --nfsport 2049 --mountport 20048 --reserved-port --allow 10.0.0.0/8 -o json
 

@@ -3,18 +3,22 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 
+use super::Limits;
 use super::connection::Connection;
 use super::session::serve;
-use super::{Limits, Shared};
+use super::shared::Shared;
 use crate::event::Event;
 use crate::queue::ConnectionNumber;
+
+/// First port that a process without privileges may use.
+const FIRST_OPEN_PORT: u16 = 1024;
 
 /// Time after a connection that could not be accepted, usually because the process has too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -30,6 +34,7 @@ pub struct Listener {
 #[derive(Default)]
 pub struct Open {
     accepted: usize,
+    /// Numbers by client; see [`client_of`].
     by_client: HashMap<IpAddr, usize>,
     /// Those that have sent a call.
     connections: HashMap<ConnectionNumber, Arc<Connection>>,
@@ -41,7 +46,7 @@ impl Open {
         if self.accepted >= limits.connections {
             return Err("too many connections");
         }
-        let of_client = self.by_client.entry(client).or_default();
+        let of_client = self.by_client.entry(client_of(client)).or_default();
         if *of_client >= limits.connections_per_client {
             return Err("too many connections of this client");
         }
@@ -53,6 +58,7 @@ impl Open {
     /// A connection of a client ended.
     fn leave(&mut self, client: IpAddr) {
         self.accepted -= 1;
+        let client = client_of(client);
         if let Some(of_client) = self.by_client.get_mut(&client) {
             *of_client -= 1;
             if *of_client == 0 {
@@ -74,6 +80,17 @@ impl Open {
     /// Connections that have sent a call.
     pub fn connections(&self) -> Vec<Arc<Connection>> {
         self.connections.values().cloned().collect()
+    }
+}
+
+/// Client that an address counts for: with IPv6, a machine has all addresses of a network of 64 bits.
+fn client_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
     }
 }
 
@@ -107,7 +124,7 @@ impl Listener {
                     continue;
                 }
             };
-            match self.admit(client.ip().to_canonical()) {
+            match self.admit(client) {
                 Ok(admitted) => {
                     let (shared, export) = (self.shared.clone(), self.export);
                     tokio::spawn(async move {
@@ -123,9 +140,13 @@ impl Listener {
         }
     }
 
-    fn admit(&self, client: IpAddr) -> Result<Admitted, &'static str> {
+    fn admit(&self, client: SocketAddr) -> Result<Admitted, &'static str> {
+        let (client, port) = (client.ip().to_canonical(), client.port());
         if self.shared.allowed.as_ref().is_some_and(|allowed| allowed.find(client).is_none()) {
             return Err("the address is not allowed");
+        }
+        if self.shared.reserved_clients && port >= FIRST_OPEN_PORT {
+            return Err("the port is not a reserved one, below 1024");
         }
         self.shared.lock_open().admit(client, &self.shared.limits)?;
         self.shared.numbers.connections.fetch_add(1, Ordering::Relaxed);
@@ -150,5 +171,17 @@ mod tests {
         open.leave(one);
         assert!(open.by_client.is_empty() && open.accepted == 0);
         assert_eq!([one, one].map(|client| open.admit(client, &limits)), [Ok(()); 2]);
+    }
+
+    #[test]
+    fn addresses_of_one_network_of_ipv6_are_one_client() {
+        let limits = Limits { connections_per_client: 2, ..Limits::default() };
+        let mut open = Open::default();
+        let mut admit = |client: &str| open.admit(client.parse().unwrap(), &limits);
+        assert_eq!(["2001:db8::1", "2001:db8::2"].map(&mut admit), [Ok(()); 2]);
+        assert_eq!(admit("2001:db8::ffff:3"), Err("too many connections of this client"));
+        assert_eq!(["2001:db8:0:1::3", "10.0.0.1", "10.0.0.2"].map(&mut admit), [Ok(()); 3]);
+        ["2001:db8::7", "2001:db8::8"].iter().for_each(|client| open.leave(client.parse().unwrap()));
+        assert_eq!(open.admit("2001:db8::9".parse().unwrap(), &limits), Ok(()));
     }
 }

@@ -10,62 +10,65 @@
 //! behind a lock that is held for a decision, and never while a task waits. A task of its own for the queue would cost each
 //! request two more wake-ups. Requests that start are handed to their connections after the lock of the queue is free.
 //!
+//! A client that goes leaves its requests at the server: they keep their places until they are answered. The memory of all
+//! connections has a limit, by a share of each and permits for messages above it.
+//!
 //! Payloads are not copied: they are read into buffers, whose parts go to the other side as they are. Replies pass on in
 //! pieces, before they are whole.
 
 mod calls_task;
 mod connection;
+mod handle;
 mod listener;
+mod permits;
 mod replies_task;
+mod room;
 mod session;
+mod shared;
+mod state;
 mod streams;
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use leeward_capture::places::Prefixes;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_shaping::{Caps, Order};
 use leeward_traces::device::Device;
-use serde::Serialize;
 use tokio::sync::Notify;
 
-use self::connection::{Connection, Pending};
-use self::listener::{Listener, Open};
+use self::listener::Listener;
+use self::permits::Permits;
+use self::shared::{NEVER, Numbers, Shared, housekeeping, start_held_requests};
 use crate::clock::Clock;
-use crate::counters::Summary;
-use crate::event::{Event, Events};
+use crate::event::Events;
 use crate::outgoing::Source;
-use crate::queue::{Counted, InvalidWorkload, Queue, Running, Started};
+use crate::queue::Queue;
 use crate::recorder::{Recorder, RecorderSettings};
-use crate::rpc::Record;
 use crate::server::Server;
 use crate::workloads::Workloads;
 
-/// Time between two rounds of housekeeping.
-const HOUSEKEEPING: Duration = Duration::from_millis(100);
-/// Rounds between two searches for requests without an answer.
-const ROUNDS: u32 = 10;
-/// Time of a timer without held requests.
-const NEVER: Nanos = Nanos(u64::MAX);
+pub use self::handle::{Handle, Report};
 
 /// Limits that protect the proxy and its clients from each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Largest record, in bytes, with the headers of its fragments.
     pub record: usize,
-    /// Bytes of calls and replies that all connections together hold. Each connection may always hold one record.
+    /// Bytes of calls and replies that all connections together hold: one half in equal shares, of at least 64 KiB, and the
+    /// other half for messages that are larger than a share.
     pub buffer: u64,
     /// Largest number of connections.
     pub connections: usize,
-    /// Largest number of connections of one address.
+    /// Largest number of connections of one client: of an address of IPv4, or of the 64 bits of a network of IPv6.
     pub connections_per_client: usize,
     /// Longest time for which a request keeps its place at the device without an answer.
     pub answer: Nanos,
+    /// Longest time for a call that is larger than the share of its connection.
+    pub call: Nanos,
 }
 
 impl Default for Limits {
@@ -76,6 +79,7 @@ impl Default for Limits {
             connections: 1024,
             connections_per_client: 64,
             answer: Nanos(30 * Nanos::SECOND.0),
+            call: Nanos(60 * Nanos::SECOND.0),
         }
     }
 }
@@ -99,6 +103,8 @@ pub struct ProxySettings {
     pub source: Source,
     /// Addresses that may connect; all if it is `None`.
     pub allowed: Option<Prefixes<()>>,
+    /// True if clients must come from a reserved port, which only root of a machine has.
+    pub reserved_clients: bool,
     /// Caps of the device.
     pub caps: Caps,
     /// Order of requests at the device.
@@ -116,134 +122,6 @@ pub struct Proxy {
     shared: Arc<Shared>,
     listeners: Vec<TcpListener>,
     recording: Option<JoinHandle<()>>,
-}
-
-/// State that all connections share.
-struct Shared {
-    exports: Vec<Export>,
-    limits: Limits,
-    source: Source,
-    allowed: Option<Prefixes<()>>,
-    clock: Clock,
-    events: Events,
-    queue: Mutex<Queue<Queued>>,
-    open: Mutex<Open>,
-    numbers: Numbers,
-    /// Time for which the timer of held requests waits, in nanoseconds. It changes under the lock of the queue.
-    timer: AtomicU64,
-    timer_is_earlier: Notify,
-}
-
-/// Numbers for reports.
-#[derive(Debug, Default)]
-struct Numbers {
-    connections: AtomicUsize,
-    rounds: AtomicU64,
-    passed: AtomicU64,
-    refused: AtomicU64,
-    broken: AtomicU64,
-    unanswered: AtomicU64,
-    lost_rows: AtomicU64,
-}
-
-/// A call in the queue.
-struct Queued {
-    connection: Arc<Connection>,
-    xid: u32,
-    record: Record,
-    cost: u64,
-}
-
-/// Counters of a proxy at one time.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Report {
-    /// Seconds since 1970.
-    pub at_s: f64,
-    /// Seconds since the start.
-    pub elapsed_s: f64,
-    /// Names of the exports.
-    pub exports: Vec<String>,
-    /// Open connections.
-    pub connections: usize,
-    /// Connections that were refused, by the limits or because of their address.
-    pub refused_connections: u64,
-    /// Connections that were closed because of broken calls.
-    pub broken_connections: u64,
-    /// Requests that wait in the queue.
-    pub waiting: usize,
-    /// Requests at the server.
-    pub in_service: usize,
-    /// Calls that passed on at once.
-    pub passed: u64,
-    /// Requests that lost their place at the device because no answer came in time.
-    pub unanswered: u64,
-    /// Rows of traces that were lost because the disk was too slow.
-    pub lost_rows: u64,
-    /// Counters of workloads, and of clients without one.
-    pub workloads: Vec<Summary>,
-}
-
-/// Access to a proxy that runs.
-#[derive(Clone)]
-pub struct Handle(Arc<Shared>);
-
-impl Handle {
-    /// Replaces the workloads, also for waiting requests.
-    ///
-    /// # Errors
-    /// Fails for invalid settings of a workload; nothing is changed then.
-    pub fn replace(&self, workloads: Workloads) -> Result<(), InvalidWorkload> {
-        let count = workloads.list().len();
-        let workloads = Arc::new(workloads);
-        let replaced = self.0.lock_queue().replace(self.0.clock.now(), workloads);
-        if replaced.is_ok() {
-            self.0.events.send(Event::Replaced { workloads: count });
-        }
-        replaced
-    }
-
-    /// Number of rounds of housekeeping so far: a number that stands still for a second means that the proxy hangs.
-    pub fn rounds(&self) -> u64 {
-        self.0.numbers.rounds.load(Ordering::Relaxed)
-    }
-
-    /// Numbers of open connections, of requests that wait, and of requests at the server.
-    pub fn load(&self) -> (usize, usize, usize) {
-        let (waiting, in_service) = self.0.lock_queue().depth();
-        (self.0.numbers.connections.load(Ordering::Relaxed), waiting, in_service)
-    }
-
-    /// Counters and recent latencies of all workloads, for an acknowledgement.
-    pub fn counted(&self) -> Vec<Counted> {
-        let now = self.0.clock.now();
-        self.0.lock_queue().counted(now)
-    }
-
-    /// Counters. The latencies since the last report begin again.
-    pub fn report(&self) -> Report {
-        let Shared { numbers, clock, exports, .. } = &*self.0;
-        let now = clock.now();
-        let connections = numbers.connections.load(Ordering::Relaxed);
-        let (workloads, (waiting, in_service)) = {
-            let mut queue = self.0.lock_queue();
-            (queue.summaries(), queue.depth())
-        };
-        let number = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        Report {
-            at_s: clock.wall(now).as_secs_f64(),
-            elapsed_s: now.as_secs_f64(),
-            exports: exports.iter().map(|export| export.server.export.to_string()).collect(),
-            connections,
-            refused_connections: number(&numbers.refused),
-            broken_connections: number(&numbers.broken),
-            waiting,
-            in_service,
-            passed: number(&numbers.passed),
-            unanswered: number(&numbers.unanswered),
-            lost_rows: number(&numbers.lost_rows),
-            workloads,
-        }
-    }
 }
 
 impl Proxy {
@@ -273,15 +151,19 @@ impl Proxy {
         let mut queue = queue.map_err(|error| InputError::new("--outstanding", error))?;
         let replaced = queue.replace(clock.now(), Arc::new(settings.workloads));
         replaced.map_err(|error| InputError::new("--workloads", error))?;
+        let limits = settings.limits;
+        let permits = (limits.buffer / 2 / limits.record.max(1) as u64).max(1);
         let shared = Shared {
             exports: settings.exports,
-            limits: settings.limits,
+            limits,
             source: settings.source,
             allowed: settings.allowed,
+            reserved_clients: settings.reserved_clients,
             clock,
             events,
             queue: Mutex::new(queue),
             open: Mutex::default(),
+            permits: Permits::new(usize::try_from(permits).unwrap_or(usize::MAX)),
             numbers: Numbers::default(),
             timer: AtomicU64::new(NEVER.0),
             timer_is_earlier: Notify::new(),
@@ -341,125 +223,4 @@ fn listen_error(address: SocketAddr, error: &std::io::Error) -> InputError {
         _ => error.to_string(),
     };
     InputError::new("--listen", format!("{address}: {reason}"))
-}
-
-/// Requests without an answer lose their places, and rows of traces go to their thread.
-async fn housekeeping(shared: Arc<Shared>) -> std::convert::Infallible {
-    let (mut scratch, mut round) = (Scratch::default(), 0);
-    loop {
-        tokio::time::sleep(HOUSEKEEPING).await;
-        shared.numbers.rounds.fetch_add(1, Ordering::Relaxed);
-        let lost = shared.lock_queue().flush_recorder();
-        shared.numbers.lost_rows.store(lost, Ordering::Relaxed);
-        round = (round + 1) % ROUNDS;
-        if round > 0 {
-            continue;
-        }
-        let now = shared.clock.now();
-        let Some(limit) = now.0.checked_sub(shared.limits.answer.0).map(Nanos) else { continue };
-        let late: Vec<Running> =
-            shared.connections().iter().flat_map(|connection| connection.take_unanswered(limit)).collect();
-        if !late.is_empty() {
-            shared.numbers.unanswered.fetch_add(late.len() as u64, Ordering::Relaxed);
-            shared.with_queue(None, &mut scratch, |queue, _| {
-                late.iter().for_each(|running| queue.release(running));
-            });
-        }
-    }
-}
-
-/// Starts held requests when their tokens come. A timer of the runtime is up to a millisecond late.
-async fn start_held_requests(shared: Arc<Shared>) -> std::convert::Infallible {
-    let mut scratch = Scratch::default();
-    loop {
-        let next = {
-            let queue = shared.lock_queue();
-            let next = queue.next_poll();
-            shared.timer.store(next.unwrap_or(NEVER).0, Ordering::Relaxed);
-            next
-        };
-        let Some(next) = next else {
-            shared.timer_is_earlier.notified().await;
-            continue;
-        };
-        let wait = Duration::from_nanos(next.since(shared.clock.now()).0);
-        if tokio::time::timeout(wait, shared.timer_is_earlier.notified()).await.is_err() {
-            shared.with_queue(None, &mut scratch, |_, _| {});
-        }
-    }
-}
-
-/// Lists that a task uses again and again.
-#[derive(Default)]
-struct Scratch {
-    started: Vec<Started<Queued>>,
-    refused: Vec<Running>,
-}
-
-impl Shared {
-    /// The queue. A panic of a task that held the lock ends its connection alone.
-    fn lock_queue(&self) -> MutexGuard<'_, Queue<Queued>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn connections(&self) -> Vec<Arc<Connection>> {
-        self.lock_open().connections()
-    }
-
-    /// Bytes that one connection may hold.
-    fn share(&self) -> u64 {
-        let connections = self.numbers.connections.load(Ordering::Relaxed).max(1) as u64;
-        (self.limits.buffer / connections).max(self.limits.record as u64)
-    }
-
-    /// Sets the time of the timer, if a held request starts earlier. Returns true if the timer must be woken.
-    fn set_timer(&self, queue: &Queue<Queued>) -> bool {
-        let next = queue.next_poll().unwrap_or(NEVER);
-        let is_earlier = next.0 < self.timer.load(Ordering::Relaxed);
-        if is_earlier {
-            self.timer.store(next.0, Ordering::Relaxed);
-        }
-        is_earlier
-    }
-
-    /// Changes the queue, and hands the requests that start to their connections. `own` is the connection of a task of
-    /// calls that sends its requests itself.
-    fn with_queue(
-        &self,
-        own: Option<&Arc<Connection>>,
-        scratch: &mut Scratch,
-        change: impl FnOnce(&mut Queue<Queued>, Nanos),
-    ) {
-        let Scratch { started, refused } = scratch;
-        let (now, is_earlier) = {
-            let mut queue = self.lock_queue();
-            // Under the lock, so that times and rows of traces are in order.
-            let now = self.clock.now();
-            change(&mut queue, now);
-            started.extend(std::iter::from_fn(|| queue.start(now)));
-            (now, self.set_timer(&queue))
-        };
-        if is_earlier {
-            self.timer_is_earlier.notify_one();
-        }
-        while !started.is_empty() {
-            for Started { payload: Queued { connection, xid, record, cost }, running } in started.drain(..) {
-                let by_its_task = own.is_some_and(|own| Arc::ptr_eq(own, &connection));
-                match connection.send(xid, record, Pending::new(Some(running), cost), by_its_task) {
-                    Ok(waker) => waker.into_iter().for_each(std::task::Waker::wake),
-                    // The connection closed meanwhile.
-                    Err(running) => refused.extend(running),
-                }
-            }
-            if !refused.is_empty() {
-                let mut queue = self.lock_queue();
-                refused.drain(..).for_each(|running| queue.release(&running));
-                started.extend(std::iter::from_fn(|| queue.start(now)));
-            }
-        }
-    }
 }

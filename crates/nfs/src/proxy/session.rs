@@ -12,15 +12,18 @@ use tokio::time::timeout;
 use super::calls_task::{CallsTask, End, Target};
 use super::connection::Connection;
 use super::replies_task::RepliesTask;
+use super::shared::{Scratch, Shared};
 use super::streams::{Incoming, Outgoing};
-use super::{Scratch, Shared};
 use crate::event::Event;
 use crate::mount::MOUNT;
 use crate::outgoing::{connect, prepare_client, prepare_server};
-use crate::rpc::{Call, HEAD, Record, Records};
+use crate::rpc::{Call, HEAD, MarkingError, PROGRAM_END, Record, Records, program};
 
 /// Longest time until the first call of a connection.
 const FIRST_CALL: Duration = Duration::from_secs(60);
+/// Bytes in which a connection names its first program. Its first call may be as large as any: a client that was
+/// disconnected sends what it sent before.
+const FIRST_BYTES: usize = 4096;
 /// Longest time until the server accepts a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -41,21 +44,13 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        release(&self.shared, &self.connection);
-        let number = self.connection.number;
-        self.shared.lock_open().remove(number);
+        let Registered { shared, connection } = self;
+        shared.release(&connection.close());
+        shared.end_permit(connection);
+        shared.lock_open().remove(connection.number);
         // Only from here on may the number belong to another connection.
-        self.shared.with_queue(None, &mut Scratch::default(), |queue, now| queue.close(now, number));
-    }
-}
-
-/// Closes a connection, and frees the places of its requests at the server.
-fn release(shared: &Shared, connection: &Connection) {
-    let running = connection.close();
-    if !running.is_empty() {
-        shared.with_queue(None, &mut Scratch::default(), |queue, _| {
-            running.iter().for_each(|running| queue.release(running));
-        });
+        let number = connection.number;
+        shared.with_queue(None, &mut Scratch::default(), |queue, now| queue.close(now, number));
     }
 }
 
@@ -64,7 +59,7 @@ struct Ends(Arc<Shared>, Arc<Connection>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        release(&self.0, &self.1);
+        self.0.release(&self.1.close());
     }
 }
 
@@ -77,7 +72,7 @@ pub async fn serve(shared: Arc<Shared>, export: usize, stream: TcpStream, client
     let why = end.to_string();
     match end {
         End::Client => {}
-        End::Marking(_) | End::Header(_) => {
+        End::Marking(_) | End::Header(_) | End::Slow => {
             shared.numbers.broken.fetch_add(1, Ordering::Relaxed);
             shared.events.send(Event::Closed { client, why });
         }
@@ -91,9 +86,8 @@ async fn run(shared: &Arc<Shared>, export: usize, stream: TcpStream, client: Soc
     prepare_client(&stream).map_err(|_| End::Client)?;
     let (from_client, to_client) = stream.into_split();
     let (mut from_client, mut records) = (Incoming::new(from_client), Records::new(shared.limits.record));
-    let first = timeout(FIRST_CALL, first_record(&mut from_client, &mut records));
-    let first = first.await.map_err(|_| End::Client)??;
-    let program = Call::read(first.head(&mut [0; HEAD]))?.program;
+    let first = timeout(FIRST_CALL, first_program(&mut from_client, &mut records));
+    let (program, first) = first.await.map_err(|_| End::Client)??;
     let server = &shared.exports[export].server;
     let (target, address) = match program {
         _ if server.nfs == server.mount => (Target::Both, server.nfs),
@@ -114,34 +108,44 @@ async fn run(shared: &Arc<Shared>, export: usize, stream: TcpStream, client: Soc
     let (from_server, to_client) = (Incoming::new(from_server), Outgoing::new(to_client));
     let mut replies = RepliesTask::new(shared.clone(), connection.clone(), from_server, to_client);
     let to_server = Outgoing::new(to_server);
-    let mut calls =
-        CallsTask::new(shared.clone(), connection.clone(), target, from_client, to_server, records);
+    let read = (records, first);
+    let mut calls = CallsTask::new(shared.clone(), connection.clone(), target, from_client, to_server, read)?;
     let ends = Ends(shared.clone(), connection.clone());
     let replies = tokio::spawn(async move {
         let _ends = ends;
         poll_fn(|context| replies.poll(context)).await
     });
-    let ended = match calls.begin(first) {
-        Ok(()) => poll_fn(|context| calls.poll(context)).await,
-        broken => broken,
-    };
-    release(shared, connection);
-    // The other direction ends now too. The first reason counts: it closed the connection, and the other has none.
+    let ended = poll_fn(|context| calls.poll(context)).await;
+    match &ended {
+        Err(End::ServerFailed(_)) => shared.release(&connection.close()),
+        _ => calls.leave(),
+    }
+    // The other direction ends once the server has answered. The first reason counts, and the other has none.
     let other = replies.await.unwrap_or(Ok(()));
     ended.and(other)
 }
 
-/// Reads until the first record is whole.
-async fn first_record(from_client: &mut Incoming, records: &mut Records) -> Result<Record, End> {
+/// Reads until the program of the first call is known. Returns the call too, if it is whole.
+async fn first_program(
+    from_client: &mut Incoming,
+    records: &mut Records,
+) -> Result<(u32, Option<Record>), End> {
     loop {
-        let chunk = poll_fn(|context| from_client.poll_chunk(context, records.missing())).await;
+        let chunk = poll_fn(|context| from_client.poll_chunk(context, 0)).await;
         let chunk = chunk.map_err(|_| End::Client)?;
         if chunk.is_empty() {
             return Err(End::Client);
         }
         records.push(chunk);
         if let Some(record) = records.next_record()? {
-            return Ok(record);
+            return Ok((Call::read(record.head(&mut [0; HEAD]))?.program, Some(record)));
+        }
+        let mut head = [0; PROGRAM_END];
+        if records.copy_begun(&mut head) == PROGRAM_END {
+            return Ok((program(&head)?, None));
+        }
+        if records.begun() > FIRST_BYTES {
+            return Err(MarkingError::TooLarge { limit: FIRST_BYTES }.into());
         }
     }
 }

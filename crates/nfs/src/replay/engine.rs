@@ -63,7 +63,7 @@ impl<'a> Engine<'a> {
     pub fn new(
         settings: &'a ReplaySettings,
         plan: &'a [Planned],
-        volume: Volume,
+        volume: &Volume,
         machine: &'a str,
         clock: Clock,
         start: Nanos,
@@ -76,7 +76,7 @@ impl<'a> Engine<'a> {
             clock,
             start,
             connections: (0..settings.connections).map(connect).collect::<io::Result<_>>()?,
-            handle: volume.handle,
+            handle: volume.handle.clone(),
             open: HashMap::with_hasher(RandomState::default()),
             sent: 0,
             last_sent: start,

@@ -29,8 +29,11 @@ use leeward_fabric::input::InputError;
 use leeward_traces::Request;
 
 use self::engine::Engine;
+use self::outcome::Outcome;
+use self::plan::Planned;
 use self::volume::Volume;
 use crate::clock::Clock;
+use crate::server::machine_name;
 
 pub use outcome::Summary;
 pub use settings::{ReplayArguments, ReplaySettings};
@@ -77,8 +80,28 @@ pub fn replay<E>(
     let invalid = |error: io::Error| InputError::new("--out", error);
     let rows = settings.rows.as_ref().map(File::create).transpose().map_err(invalid)?;
     let clock = Clock::start();
-    let machine = machine();
+    let machine = machine_name();
     let volume = Volume::open(settings, &machine, || tick(0.0))?;
+    let replayed = run(settings, &plan, &volume, &machine, clock, &mut tick);
+    let removed = volume.clean_up(settings, &machine);
+    // The first error counts. A file that stays is no reason to lose the results.
+    let (outcome, start) = replayed?;
+    if let Some(file) = rows {
+        outcome.write_rows(file).map_err(invalid)?;
+    }
+    let left = removed.err().map(|error| error.message);
+    Ok(Summary { left, ..outcome.summary(settings, start) })
+}
+
+/// Runs a replay on its file. Returns its outcome, and the time since 1970 at which it began.
+fn run<E>(
+    settings: &ReplaySettings,
+    plan: &[Planned],
+    volume: &Volume,
+    machine: &str,
+    clock: Clock,
+    tick: impl FnMut(f64) -> Result<(), E>,
+) -> Result<(Outcome, Nanos), ReplayStop<E>> {
     let start = match settings.start {
         None => clock.now().plus(LEAD),
         Some(wall) => clock.of_wall(wall).filter(|&start| start >= clock.now()).ok_or_else(|| {
@@ -88,11 +111,8 @@ pub fn replay<E>(
             InputError::new("--at", message)
         })?,
     };
-    let outcome = Engine::new(settings, &plan, volume, &machine, clock, start)?.run(&mut tick)?;
-    if let Some(file) = rows {
-        outcome.write_rows(file).map_err(invalid)?;
-    }
-    Ok(outcome.summary(settings, clock.wall(start)))
+    let outcome = Engine::new(settings, plan, volume, machine, clock, start)?.run(tick)?;
+    Ok((outcome, clock.wall(start)))
 }
 
 /// Removes the file of a replay from the export. A file that has gone already is no error.
@@ -100,10 +120,5 @@ pub fn replay<E>(
 /// # Errors
 /// Fails with the export and the reason of the server.
 pub fn remove_file(settings: &ReplaySettings) -> Result<(), InputError> {
-    Volume::remove(settings, &machine())
-}
-
-/// Name of this machine, for credentials.
-fn machine() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    Volume::remove(settings, &machine_name())
 }

@@ -96,6 +96,8 @@ pub struct Summary {
     pub unanswered: u64,
     /// Reason of the first failure.
     pub problem: Option<String>,
+    /// Reason for which a file that the replay made is still in the export.
+    pub left: Option<String>,
     /// Largest number of requests that were open at once.
     pub most_open: usize,
     /// Latencies from the time in the trace to the end of the reply.
@@ -195,6 +197,7 @@ impl Outcome {
             short: self.short,
             unanswered: self.unanswered,
             problem: self.problem.clone(),
+            left: None,
             most_open: self.most_open,
             latency: Latencies::of(&self.latency),
             lateness: Latencies::of(&self.lateness),

@@ -7,7 +7,7 @@ use leeward_fabric::{Bytes, Nanos};
 use serde::Deserialize;
 
 use crate::outgoing::Source;
-use crate::server::{ExportName, Ports};
+use crate::server::{ExportName, Ports, machine_name};
 use crate::settings::{size, time};
 
 /// Largest payload of a request, in bytes: most servers take no larger calls.
@@ -16,7 +16,7 @@ pub(super) const MOST_PAYLOAD: u64 = 1 << 20;
 const MOST_SIZE: u64 = 1 << 44;
 /// Usual size of the file.
 const SIZE: u64 = 256 << 20;
-/// Usual name of the file.
+/// Usual name of a file that stays, and the beginning of that of one that does not.
 const FILE: &str = "leeward-replay";
 /// Longest name of a file, in bytes.
 const MOST_NAME: usize = 255;
@@ -41,8 +41,10 @@ pub struct ReplayArguments {
     pub mountport: Option<u16>,
     /// Connect from reserved ports.
     pub reserved_port: bool,
-    /// Name of the file at the root of the export.
+    /// Name of the file at the root of the export; a new one by default.
     pub file: Option<String>,
+    /// Keep the file for the next replay. Otherwise a file that the replay made is removed at its end.
+    pub keep: bool,
     /// Size of the file. Offsets of requests are taken modulo this size.
     pub file_size: Option<String>,
     /// Make the file; one that is there already is an error.
@@ -74,6 +76,8 @@ pub struct ReplaySettings {
     pub source: Source,
     /// Name of the file.
     pub file: String,
+    /// True if a file that the replay made stays.
+    pub keep: bool,
     /// Size of the file in bytes: at least that of the largest request.
     pub size: u64,
     /// True if the file must not be there yet.
@@ -102,7 +106,7 @@ impl ReplaySettings {
     pub fn new(given: ReplayArguments) -> Result<ReplaySettings, InputError> {
         let export = given.nfs.parse::<ExportName>();
         let export = export.map_err(|message| InputError::new("--nfs", message))?;
-        let file = given.file.unwrap_or_else(|| FILE.to_owned());
+        let file = given.file.unwrap_or_else(|| usual_name(given.keep));
         let is_name = !file.is_empty()
             && file.len() <= MOST_NAME
             && !file.contains(['/', '\0'])
@@ -125,6 +129,7 @@ impl ReplaySettings {
             ports: Ports { nfs: given.nfsport, mount: given.mountport },
             source: if given.reserved_port { Source::Reserved } else { Source::Any },
             file,
+            keep: given.keep,
             size,
             is_new: given.new,
             start: given.at.map(wall_time).transpose()?,
@@ -136,6 +141,16 @@ impl ReplaySettings {
             rows: given.out.map(PathBuf::from),
         })
     }
+}
+
+/// Name of the file if none is given. One that is removed at the end is that of this replay alone: another one may run at the
+/// same time.
+fn usual_name(keep: bool) -> String {
+    if keep {
+        return FILE.to_owned();
+    }
+    let machine: String = machine_name().chars().filter(|letter| !"/\0".contains(*letter)).take(64).collect();
+    format!("{FILE}-{machine}-{}", std::process::id())
 }
 
 /// A time since 1970.
@@ -166,7 +181,10 @@ mod tests {
     #[test]
     fn arguments_have_defaults() {
         let settings = ReplaySettings::new(valid()).unwrap();
-        assert_eq!((settings.file.as_str(), settings.size), ("leeward-replay", 256 << 20));
+        assert!(settings.file.starts_with("leeward-replay-") && !settings.keep, "{}", settings.file);
+        assert_eq!(settings.size, 256 << 20);
+        let kept = ReplaySettings::new(ReplayArguments { keep: true, ..valid() }).unwrap();
+        assert_eq!((kept.file.as_str(), kept.keep), ("leeward-replay", true));
         assert_eq!((settings.closed, settings.connections, settings.start), (None, 1, None));
         let given = ReplayArguments {
             at: Some(1_800_000_000.25),

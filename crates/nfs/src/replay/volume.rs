@@ -46,6 +46,8 @@ pub(super) struct Volume {
     pub server: SocketAddr,
     /// Handle of the file.
     pub handle: Vec<u8>,
+    /// True if the file was not there before.
+    pub is_made: bool,
 }
 
 /// Reason why the file cannot be opened.
@@ -101,23 +103,49 @@ impl Volume {
         let (found, root) = mounted(settings, machine)?;
         let invalid = |error: VolumeError| invalid(settings, error);
         let mut caller = connect(settings, found.nfs, machine).map_err(invalid)?;
-        let handle = match settings.is_new {
-            true => create(&mut caller, &root, &settings.file, GUARDED),
+        let opened = match settings.is_new {
+            true => create(&mut caller, &root, &settings.file, GUARDED).map(|handle| (handle, true)),
             false => open(&mut caller, &root, &settings.file),
         };
-        let handle = handle.map_err(invalid)?;
-        let mut size = size(&mut caller, &handle).map_err(invalid)?;
+        let (handle, is_made) = opened.map_err(invalid)?;
+        let volume = Volume { server: found.nfs, handle, is_made };
+        match volume.fill(&mut caller, settings, &mut tick) {
+            Ok(()) => Ok(volume),
+            Err(stop) => {
+                volume.clean_up(settings, machine).map_err(ReplayStop::Input)?;
+                Err(stop)
+            }
+        }
+    }
+
+    /// Writes to the end of the file until it has its size.
+    fn fill<E>(
+        &self,
+        caller: &mut Caller<'_>,
+        settings: &ReplaySettings,
+        tick: &mut impl FnMut() -> Result<(), E>,
+    ) -> Result<(), ReplayStop<E>> {
+        let (handle, invalid) = (&self.handle, |error: VolumeError| invalid(settings, error));
+        let mut size = size(caller, handle).map_err(invalid)?;
         let is_filled = size < settings.size;
         while size < settings.size {
             tick().map_err(ReplayStop::Stopped)?;
             let step = STEP.min(settings.size - size) as u32;
-            size += u64::from(fill(&mut caller, &handle, size, step).map_err(invalid)?);
+            size += u64::from(fill(caller, handle, size, step).map_err(invalid)?);
         }
         if is_filled {
-            let arguments = Writer::new().opaque(&handle).u64(0).u32(0).into_bytes();
-            ended(&mut caller, COMMIT, &arguments).map_err(invalid)?;
+            let arguments = Writer::new().opaque(handle).u64(0).u32(0).into_bytes();
+            ended(caller, COMMIT, &arguments).map_err(invalid)?;
         }
-        Ok(Volume { server: found.nfs, handle })
+        Ok(())
+    }
+
+    /// Removes the file if the replay made it, unless it has to stay.
+    ///
+    /// # Errors
+    /// As [`Volume::remove`].
+    pub fn clean_up(&self, settings: &ReplaySettings, machine: &str) -> Result<(), InputError> {
+        if self.is_made && !settings.keep { Volume::remove(settings, machine) } else { Ok(()) }
     }
 
     /// Removes the file. One that has gone already is no error.
@@ -178,11 +206,13 @@ fn place(root: &[u8], name: &str) -> Vec<u8> {
     Writer::new().opaque(root).opaque(name.as_bytes()).into_bytes()
 }
 
-/// Handle of a file of the root, which is made if it is not there.
-fn open(caller: &mut Caller<'_>, root: &[u8], name: &str) -> Result<Vec<u8>, VolumeError> {
+/// Handle of a file of the root, which is made if it is not there; true if it was made.
+fn open(caller: &mut Caller<'_>, root: &[u8], name: &str) -> Result<(Vec<u8>, bool), VolumeError> {
     match lookup(caller, root, name) {
-        Err(VolumeError::Status(NO_ENTRY)) => create(caller, root, name, UNCHECKED),
-        found => found,
+        Err(VolumeError::Status(NO_ENTRY)) => {
+            create(caller, root, name, UNCHECKED).map(|handle| (handle, true))
+        }
+        found => found.map(|handle| (handle, false)),
     }
 }
 

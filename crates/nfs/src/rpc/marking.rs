@@ -41,6 +41,8 @@ pub struct Part {
     pub payload: usize,
     /// True if the record ends with the part.
     pub ends: bool,
+    /// Bytes of the record up to the end of the current fragment, with headers.
+    pub record: usize,
 }
 
 impl Marking {
@@ -75,6 +77,7 @@ impl Marking {
         part.payload = self.left.min(bytes.len() - part.length);
         part.length += part.payload;
         self.left -= part.payload;
+        part.record = self.size;
         if self.left == 0 {
             self.filled = 0;
             part.ends = self.is_last;

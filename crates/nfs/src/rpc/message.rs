@@ -8,6 +8,8 @@ const VERSION: u32 = 2;
 /// Types of messages.
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
+/// Bytes of a message up to the end of its program.
+pub const PROGRAM_END: usize = 16;
 /// Longest body of a credential or verifier (RFC 5531, section 8.2).
 const MOST_AUTH: u32 = 400;
 /// Flavors of credentials.
@@ -91,21 +93,35 @@ impl Call {
     /// Fails for a message that is no call of RPC version 2, or that ends within the header.
     pub fn read(message: &[u8]) -> Result<Call, HeaderError> {
         let mut reader = Reader::new(message);
-        let xid = reader.u32()?;
-        match reader.u32()? {
-            CALL => {}
-            other => return Err(HeaderError::NotACall(other)),
-        }
-        match reader.u32()? {
-            VERSION => {}
-            other => return Err(HeaderError::Version(other)),
-        }
-        let (program, version, procedure) = (reader.u32()?, reader.u32()?, reader.u32()?);
+        let (xid, program) = begin(&mut reader)?;
+        let (version, procedure) = (reader.u32()?, reader.u32()?);
         let (flavor, body) = (reader.u32()?, reader.opaque(MOST_AUTH)?);
         let _verifier = (reader.u32()?, reader.opaque(MOST_AUTH)?);
         let protection = if flavor == RPCSEC_GSS { protection(body)? } else { Protection::None };
         Ok(Call { xid, program, version, procedure, protection, arguments: reader.position() })
     }
+}
+
+/// Program of a call, from the first [`PROGRAM_END`] bytes of its message.
+///
+/// # Errors
+/// Fails for a message that is no call of RPC version 2, or that ends before its program.
+pub fn program(message: &[u8]) -> Result<u32, HeaderError> {
+    begin(&mut Reader::new(message)).map(|(_, program)| program)
+}
+
+/// Number and program of a call.
+fn begin(reader: &mut Reader<'_>) -> Result<(u32, u32), HeaderError> {
+    let xid = reader.u32()?;
+    match reader.u32()? {
+        CALL => {}
+        other => return Err(HeaderError::NotACall(other)),
+    }
+    match reader.u32()? {
+        VERSION => {}
+        other => return Err(HeaderError::Version(other)),
+    }
+    Ok((xid, reader.u32()?))
 }
 
 /// Protection by a credential of RPCSEC_GSS: version, procedure, sequence number, service, handle (RFC 2203, section 5).

@@ -11,6 +11,7 @@ mod record;
 
 pub use marking::{Marking, MarkingError, Part};
 pub use message::{
-    Accepted, Call, Credential, HeaderError, Protection, call, call_with_payload, reply, results,
+    Accepted, Call, Credential, HeaderError, PROGRAM_END, Protection, call, call_with_payload, program,
+    reply, results,
 };
 pub use record::{HEAD, Record, Records};

@@ -46,20 +46,7 @@ impl Record {
 
     /// Copies the beginning of the message. Returns the number of bytes: those that fit, or all of the message.
     pub fn copy_payload(&self, into: &mut [u8]) -> usize {
-        let (mut marking, mut filled) = (Marking::new(usize::MAX), 0);
-        for piece in self.pieces() {
-            let mut bytes = &piece[..];
-            while !bytes.is_empty() && filled < into.len() {
-                // The pieces are fragments of a record, so no header announces too much.
-                let Ok(part) = marking.step(bytes) else { return filled };
-                let payload = &bytes[part.length - part.payload..part.length];
-                let taken = payload.len().min(into.len() - filled);
-                into[filled..filled + taken].copy_from_slice(&payload[..taken]);
-                filled += taken;
-                bytes = &bytes[part.length..];
-            }
-        }
-        filled
+        copy_payload(self.pieces().map(|piece| &piece[..]), into)
     }
 
     /// The pieces of the record, in order.
@@ -71,6 +58,23 @@ impl Record {
     pub fn into_pieces(self) -> impl Iterator<Item = Bytes> {
         std::iter::once(self.first).chain(self.rest)
     }
+}
+
+/// Copies the beginning of the message whose fragments are in these pieces. Returns the number of bytes.
+fn copy_payload<'a>(pieces: impl Iterator<Item = &'a [u8]>, into: &mut [u8]) -> usize {
+    let (mut marking, mut filled) = (Marking::new(usize::MAX), 0);
+    for mut bytes in pieces {
+        while !bytes.is_empty() && filled < into.len() {
+            // The pieces are fragments of a record, so no header announces too much.
+            let Ok(part) = marking.step(bytes) else { return filled };
+            let payload = &bytes[part.length - part.payload..part.length];
+            let taken = payload.len().min(into.len() - filled);
+            into[filled..filled + taken].copy_from_slice(&payload[..taken]);
+            filled += taken;
+            bytes = &bytes[part.length..];
+        }
+    }
+    filled
 }
 
 /// Splits a stream into records.
@@ -130,6 +134,17 @@ impl Records {
     /// Bytes that the current fragment still needs; 0 between fragments.
     pub fn missing(&self) -> usize {
         self.marking.left()
+    }
+
+    /// True if all bytes of the stream so far are in records, or in the one that has begun.
+    pub fn is_drained(&self) -> bool {
+        self.chunk.is_empty()
+    }
+
+    /// Copies the beginning of the message that has begun. Returns the number of bytes.
+    pub fn copy_begun(&self, into: &mut [u8]) -> usize {
+        let pieces = self.pieces.iter().map(|piece| &piece[..]);
+        copy_payload(pieces.chain([&self.small[..]]), into)
     }
 
     /// Bytes of the record that has begun.
@@ -209,7 +224,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(read.len(), records.len());
-            prop_assert_eq!(reader.begun(), 0);
+            prop_assert!(reader.begun() == 0 && reader.is_drained());
             for ((record, fragments), stream) in read.into_iter().zip(&records).zip(&streams) {
                 let message = fragments.concat();
                 prop_assert_eq!((record.payload(), record.size()), (message.len(), stream.len()));
@@ -236,6 +251,28 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_message_can_be_seen_while_it_comes() {
+        let bytes = stream(&[vec![1; 5], Vec::new(), vec![2; 10_000]]);
+        for cut in [1, 7, 5_000] {
+            let (mut reader, mut sent) = (Records::new(1 << 20), 0);
+            for chunk in bytes.chunks(cut) {
+                reader.push(Bytes::copy_from_slice(chunk));
+                sent += chunk.len();
+                if reader.next_record().unwrap().is_some() {
+                    break;
+                }
+                let mut head = [0; 8];
+                let length = reader.copy_begun(&mut head);
+                // Headers of four bytes, before the first, the second and the last fragment.
+                let payload = (sent.saturating_sub(4)).min(5) + sent.saturating_sub(5 + 3 * 4);
+                assert_eq!(length, payload.min(8), "{sent} bytes");
+                assert_eq!(head[..length], [1, 1, 1, 1, 1, 2, 2, 2][..length]);
+            }
+            assert_eq!((sent, reader.copy_begun(&mut [0; 8])), (bytes.len(), 0));
         }
     }
 

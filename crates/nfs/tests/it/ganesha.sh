@@ -46,7 +46,7 @@ printf 'address,host\n%s,r0h0\n' $address >"$work/names.csv"
 
 start_proxy() {
     # Without --mountport, the port mapper names the port.
-    "$program" --export "$address:$work/vol" --listen 0.0.0.0:12049 --workloads "$work/w.yaml" \
+    "$program" --export "$address:$work/vol" --listen 0.0.0.0:12049 --allow all --workloads "$work/w.yaml" \
         --cluster "$work/cluster.yaml" --device "$work/ssd.json" --addresses "$work/names.csv" \
         --traces "$work/traces" -o json >>"$work/reports" 2>>"$work/proxy.log" &
     echo $! >"$work/proxy"

@@ -6,6 +6,7 @@ mod support;
 mod faults;
 mod forwarding;
 mod ganesha;
+mod hostile;
 mod order;
 mod program;
 mod replay;

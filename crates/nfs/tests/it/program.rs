@@ -1,11 +1,9 @@
 //! The program `leeward-nfs`: its errors, reports and signals, and kills without loss.
 
-use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +11,7 @@ use leeward_nfs::calls::{NFS, VERSION};
 
 use crate::support::client::Client;
 use crate::support::memory_server::{Behaviour, MemoryServer};
+use crate::support::program::{Program, command};
 use crate::support::{pattern, run};
 
 /// Bytes of a block that a writer writes at once.
@@ -22,78 +21,9 @@ fn free_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port")
 }
 
-fn command(export: &str, server: SocketAddr) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-nfs"));
-    let port = server.port().to_string();
-    command.args(["--export", export, "--nfsport", &port, "--mountport", &port]);
-    command.env_remove("NOTIFY_SOCKET");
-    command
-}
-
 fn output(command: &mut Command) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = command.output().expect("the program starts");
     (status.code(), String::from_utf8(stderr).expect("a text"))
-}
-
-/// A process of the program, killed on drop.
-struct Program {
-    child: Child,
-    log: Arc<Mutex<Vec<String>>>,
-    address: SocketAddr,
-}
-
-impl Program {
-    /// Starts the program and waits until it listens.
-    fn start(mut command: Command) -> Program {
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let (stderr, lines) = (child.stderr.take().expect("stderr"), log.clone());
-        let (sender, receiver) = channel();
-        thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                if let Some((_, address)) = line.split_once("listening on ") {
-                    let _ = sender.send(address.parse().expect("an address"));
-                }
-                lines.lock().expect("a lock").push(line);
-            }
-        });
-        match receiver.recv_timeout(Duration::from_secs(20)) {
-            Ok(address) => Program { child, log, address },
-            Err(_) => panic!("the program does not listen: {:?}", log.lock().expect("a lock")),
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
-        assert!(sent.expect("`kill` is installed").success());
-    }
-
-    /// Waits for a line of the log.
-    fn wait_for(&self, text: &str) {
-        for _ in 0..200 {
-            if self.log.lock().expect("a lock").iter().any(|line| line.contains(text)) {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("no `{text}` in {:?}", self.log.lock().expect("a lock"));
-    }
-
-    /// Ends the program by SIGTERM. Returns its exit code and its output.
-    fn terminate(mut self) -> (Option<i32>, String) {
-        self.signal("-TERM");
-        let mut text = String::new();
-        self.child.stdout.take().expect("stdout").read_to_string(&mut text).expect("a text");
-        (self.child.wait().expect("an end").code(), text)
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]
@@ -102,7 +32,7 @@ fn a_start_without_server_export_or_port_says_what_is_missing() {
     let free = free_port();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().map(|address| (taken, address.to_string())).unwrap();
-    let cases: [(Command, i32, &[&str]); 7] = [
+    let cases: [(Command, i32, &[&str]); 8] = [
         (command("127.0.0.1:/other", server.address), 1, &["127.0.0.1:/other", "no such export"]),
         (command("127.0.0.1:/vol", free), 1, &["127.0.0.1:/vol", "no NFS version 3", "refused"]),
         // No name server has a name of this length.
@@ -117,6 +47,15 @@ fn a_start_without_server_export_or_port_says_what_is_missing() {
             &["--listen", "the port is in use"],
         ),
         (command("nas", server.address), 2, &["--export", "such as nas:/vol"]),
+        (
+            {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-nfs"));
+                command.args(["--export", "127.0.0.1:/vol"]);
+                command
+            },
+            2,
+            &["--allow: missing", "client lists of its exports do not apply", "such as 10.0.0.0/8, or all"],
+        ),
         (
             {
                 let mut command = command("127.0.0.1:/vol", server.address);
@@ -221,6 +160,47 @@ fn a_hangup_reads_the_workloads_again_and_keeps_them_after_an_error() {
     let writes =
         |at: usize| (report["workloads"][at]["workload"].clone(), report["workloads"][at]["writes"].clone());
     assert_eq!((writes(0), writes(1)), (("mail".into(), 1.into()), ("web".into(), 2.into())), "{text}");
+}
+
+#[test]
+fn a_hangup_brings_no_limits_without_a_device_and_no_other_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let best_effort = "workloads:\n  - {name: backup, client: c0, server: s0, trace: x.csv}\n";
+    let mail = "workloads:\n  - {name: mail, client: c0, server: s0, trace: x.csv, priority: 0, \
+                slo: {percentile: 99, latency: 50ms}, limits: {storage: [{rate: 20%, burst: 8ms}]}}\n";
+    let device = |iops: u32| {
+        format!(r#"{{"table": [{{"size_bytes": 4096, "read_iops": {iops}, "write_iops": 1000}}]}}"#)
+    };
+    let server = MemoryServer::on_thread(Behaviour::default());
+    let start = |more: &[&str]| {
+        let mut command = command("127.0.0.1:/vol", server.address);
+        command.args(["--listen", "127.0.0.1:0", "--workloads", &write("w.yaml", best_effort)]);
+        command.args(["--addresses", &write("names.csv", "address,host\n10.0.0.1,c0\n")]).args(more);
+        Program::start(command)
+    };
+    let program = start(&[]);
+    write("w.yaml", mail);
+    program.signal("-HUP");
+    program.wait_for("workloads not replaced: --device: missing; the limits of workloads");
+    write("ssd.json", &device(1000));
+    write("w.yaml", &format!("device: ssd.json\n{mail}"));
+    program.signal("-HUP");
+    program.wait_for(
+        "workloads not replaced: their device differs from that of the start; a restart applies it",
+    );
+    drop(program);
+    let program = start(&["--device", &write("ssd.json", &device(1000))]);
+    write("w.yaml", mail);
+    program.signal("-HUP");
+    program.wait_for("workloads replaced: 1");
+    write("ssd.json", &device(2000));
+    program.signal("-HUP");
+    program.wait_for("workloads not replaced: their device differs");
 }
 
 /// Writes blocks of a file until `stops`, and again after each connection that ended. Returns the number of blocks.

@@ -21,6 +21,7 @@ fn arguments(server: &MemoryServer) -> ReplayArguments {
         nfsport: port,
         mountport: port,
         file_size: Some("4MiB".to_owned()),
+        keep: true,
         ..ReplayArguments::default()
     }
 }
@@ -105,6 +106,33 @@ fn writes_of_any_size_arrive_whole_and_a_file_is_filled_once() {
     let before = server.seen().len();
     run(arguments(&server), &requests[..1]).unwrap();
     assert_eq!(server.seen().len(), before + 1, "the file is there already");
+}
+
+#[test]
+fn a_file_that_a_replay_made_is_removed_at_its_end_however_it_ends() {
+    let server = MemoryServer::on_thread(Behaviour::default());
+    let given = || ReplayArguments { keep: false, file: Some("own".to_owned()), ..arguments(&server) };
+    let summary = run(given(), &requests(Kind::Read, 2, 1)).unwrap();
+    assert_eq!((summary.failed, summary.short, summary.left), (0, 0, None));
+    assert!(!server.has_file(b"own"));
+    let settings = ReplaySettings::new(given()).unwrap();
+    let mut ticks = 0;
+    let stopped = replay(&settings, "trace.csv", &requests(Kind::Read, 100, 20), |_| {
+        ticks += 1;
+        // The first calls are those of the file.
+        if ticks > 6 { Err("enough") } else { Ok(()) }
+    });
+    assert!(matches!(&stopped, Err(ReplayStop::Stopped("enough"))) && !server.has_file(b"own"));
+    let past = ReplayArguments { at: Some(1e9), ..given() };
+    assert!(run(past, &requests(Kind::Read, 1, 1)).is_err() && !server.has_file(b"own"));
+    // One that was there is not the replay's.
+    server.put(b"own", vec![7; 4 * MIB as usize]);
+    run(given(), &requests(Kind::Read, 2, 1)).unwrap();
+    assert!(server.has_file(b"own"));
+    // Each has a file of its own by default.
+    let default = ReplayArguments { file: None, ..given() };
+    let summary = run(default, &requests(Kind::Read, 2, 1)).unwrap();
+    assert!(summary.file.starts_with("leeward-replay-") && !server.has_file(summary.file.as_bytes()));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn read(
         cluster: Some(&cluster),
         server,
         exports,
-        over: OverLimit::Demoted,
+        over: None,
         has_device: false,
     };
     let base = format!("{}/", folder.path().display());
@@ -82,7 +82,9 @@ fn workloads_of_the_server_have_their_priorities_limits_and_clients() {
         assert_eq!(mail.clients, ["10.0.0.1".parse().unwrap()]);
         assert_eq!(web.clients, ["10.0.0.9".parse().unwrap()], "the workload has an address of its own");
         assert!(read.device.is_none());
-        assert_eq!(read.notes, ["link: it has no storage stage, so its requests are best effort"]);
+        let [link, over] = &read.notes[..] else { panic!("two notes: {:?}", read.notes) };
+        assert_eq!(link, "link: it has no storage stage, so its requests are best effort");
+        assert!(over.starts_with("requests over a limit are demoted, as neither"), "{over}");
         assert!(read.entries.iter().all(|entry| entry.workload.over == OverLimit::Demoted));
     }
 }
@@ -90,8 +92,9 @@ fn workloads_of_the_server_have_their_priorities_limits_and_clients() {
 #[test]
 fn a_file_may_hold_requests_over_the_limits() {
     let held = format!("over: {{storage: held}}\n{WORKLOADS}");
-    let entries = read(&held, Some("r0h3"), &[]).unwrap().entries;
+    let ServerWorkloads { entries, notes, .. } = read(&held, Some("r0h3"), &[]).unwrap();
     assert!(entries.iter().all(|entry| entry.workload.over == OverLimit::Held));
+    assert!(notes.iter().all(|note| !note.contains("demoted")), "{notes:?}");
     let network = format!("over: {{network-in: held}}\n{WORKLOADS}");
     let entries = read(&network, Some("r0h3"), &[]).unwrap().entries;
     assert!(entries.iter().all(|entry| entry.workload.over == OverLimit::Demoted));
@@ -112,7 +115,7 @@ fn a_file_with_traces_names_its_device() {
         cluster: Some(&cluster),
         server: None,
         exports: &[],
-        over: OverLimit::Demoted,
+        over: None,
         has_device: false,
     };
     let read = sources.read(&addresses).unwrap();
@@ -141,7 +144,7 @@ fn a_decided_file_needs_no_cluster_and_its_device_only_without_another_one() {
             cluster: None,
             server: None,
             exports: &[],
-            over: OverLimit::Held,
+            over: Some(OverLimit::Held),
             has_device,
         };
         sources.read(&addresses)
@@ -152,7 +155,7 @@ fn a_decided_file_needs_no_cluster_and_its_device_only_without_another_one() {
     let [mail] = &read.entries[..] else { panic!("one workload") };
     assert_eq!((mail.workload.priority, mail.workload.over), (2, OverLimit::Held));
     assert_eq!(mail.clients, ["10.0.0.1".parse().unwrap()]);
-    assert!(read.device.is_none());
+    assert!(read.device.is_none() && read.notes.is_empty(), "{:?}", read.notes);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use leeward_traces::Stage;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Handling of requests over a limit, for all stages or by stage.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -21,7 +21,7 @@ pub enum OverFile {
 }
 
 /// Handling of requests over a limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverName {
     /// Requests wait for tokens.
@@ -35,6 +35,25 @@ impl From<OverName> for OverLimit {
         match name {
             OverName::Held => OverLimit::Held,
             OverName::Demoted => OverLimit::Demoted,
+        }
+    }
+}
+
+impl From<OverLimit> for OverName {
+    fn from(over: OverLimit) -> OverName {
+        match over {
+            OverLimit::Held => OverName::Held,
+            OverLimit::Demoted => OverName::Demoted,
+        }
+    }
+}
+
+impl OverName {
+    /// Name in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OverName::Held => "held",
+            OverName::Demoted => "demoted",
         }
     }
 }

@@ -8,7 +8,7 @@ Examples:
   sudo leeward enforce net --workloads packed.yaml
   sudo leeward enforce net --workloads packed.yaml --status
   sudo leeward enforce net --controller https://leeward:7600 --token-file /etc/leeward/enforcer.token
-  leeward enforce nfs --export 127.0.0.1:/vol --workloads packed.yaml
+  leeward enforce nfs --export 127.0.0.1:/vol --allow 10.0.0.0/8 --workloads packed.yaml
 """
 
 app = group(net, nfs)

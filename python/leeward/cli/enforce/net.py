@@ -42,7 +42,7 @@ def net(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="File of `leeward slo pack --out`, or the JSON of `leeward slo pack` or `prioritize`.",
+            help="File of `leeward slo pack --out`, or the JSON of `leeward slo pack`, `prioritize` or `admit`.",
             show_default=False,
         ),
     ] = None,
@@ -111,7 +111,7 @@ def net(
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Rate of the interfaces.", show_default="their speed"),
+        typer.Option(metavar="RATE", help="Rate of the interfaces.", show_default="95 % of their speed"),
     ] = None,
     interval: Annotated[
         str | None,

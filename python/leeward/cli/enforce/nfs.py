@@ -17,10 +17,11 @@ from leeward.cli.output import Format, FormatOption, print_csv, print_table
 
 EXAMPLES = """\b
 Examples:
-  leeward enforce nfs --export 127.0.0.1:/vol --traces traces
-  leeward enforce nfs --export 127.0.0.1:/vol --workloads packed.yaml --host r0h7
-  leeward enforce nfs --export 127.0.0.1:/vol --controller https://leeward:7600 --host r0h7 --device ssd.json
-  leeward enforce nfs --export nas:/a,nas:/b --workloads packed.yaml \\
+  leeward enforce nfs --export 127.0.0.1:/vol --allow 10.0.0.0/8 --traces traces
+  leeward enforce nfs --export 127.0.0.1:/vol --allow all --workloads packed.yaml --host r0h7
+  leeward enforce nfs --export 127.0.0.1:/vol --allow 10.0.0.0/8 --controller https://leeward:7600 \\
+      --host r0h7 --device ssd.json
+  leeward enforce nfs --export nas:/a,nas:/b --workloads packed.yaml --allow 10.0.0.0/8 \\
       --workload mail=/a,web=/b --listen 10.0.0.7:2049,10.0.0.7:2050
   leeward enforce nfs --export nas:/vol --mountport 20048 --reserved-port --allow 10.0.0.0/8 -o json
 
@@ -88,12 +89,21 @@ def nfs(
             help="Connect to the server from reserved ports, as exports with the option `secure` require.",
         ),
     ] = False,
+    any_port: Annotated[
+        bool,
+        typer.Option(
+            "--any-port",
+            help="Accept clients from any port also with --reserved-port. Otherwise it accepts them from"
+            " reserved ports alone, whose calls the server takes for those of a machine's root.",
+        ),
+    ] = False,
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ADDRESS,...",
-            help="Addresses and prefixes of clients that may connect.",
-            show_default="all",
+            metavar="ADDRESS,...|all",
+            help="Addresses and prefixes of clients that may connect, or all. The server sees the proxy"
+            " alone, so the client lists of its exports do not apply. Required unless it listens on loopback.",
+            show_default=False,
         ),
     ] = None,
     workloads: Annotated[
@@ -176,7 +186,7 @@ def nfs(
             parser=choice(Over),
             metavar="held|demoted",
             help="Requests over a limit: demoted, they come after all others; or held, they wait for tokens.",
-            show_default="that of the workloads' file, or demoted",
+            show_default="that of the workloads' file or the promise, or demoted",
         ),
     ] = None,
     addresses: Annotated[
@@ -204,6 +214,58 @@ def nfs(
             show_default="from the device file, or 1",
         ),
     ] = None,
+    outstanding_reads: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole_number(1, MOST),
+            help="Reads at the device at once.",
+            show_default="from the device file",
+        ),
+    ] = None,
+    outstanding_writes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole_number(1, MOST),
+            help="Writes at the device at once.",
+            show_default="from the device file",
+        ),
+    ] = None,
+    outstanding_read_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE|none",
+            help="Bytes of reads at the device at once.",
+            show_default="from the device file",
+        ),
+    ] = None,
+    outstanding_write_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE|none",
+            help="Bytes of writes at the device at once.",
+            show_default="from the device file",
+        ),
+    ] = None,
+    behind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,SIZE|none",
+            help="Requests and bytes that start behind a request of a higher priority; one of the two is"
+            " enough.",
+            show_default="from the device file",
+        ),
+    ] = None,
+    write_batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE,SIZE|none",
+            help="Bytes of nearly sequential writes that start together, and the largest gap between two of"
+            " them.",
+            show_default="from the device file",
+        ),
+    ] = None,
     order: Annotated[
         str | None,
         typer.Option(
@@ -226,7 +288,7 @@ def nfs(
     ] = None,
     trace_limit: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Greatest size of all trace files.", show_default="10GB"),
+        typer.Option(metavar="SIZE", help="Greatest size of all traces in the folder.", show_default="10GB"),
     ] = None,
     interval: Annotated[
         str | None,
@@ -281,6 +343,7 @@ def nfs(
         "nfsport": nfsport,
         "mountport": mountport,
         "reserved_port": reserved_port,
+        "any_port": any_port,
         "allow": allow or [],
         "workloads": workloads,
         "cluster": cluster,
@@ -296,6 +359,12 @@ def nfs(
         "addresses": addresses,
         "device": device,
         "outstanding": outstanding,
+        "outstanding_reads": outstanding_reads,
+        "outstanding_writes": outstanding_writes,
+        "outstanding_read_bytes": outstanding_read_bytes,
+        "outstanding_write_bytes": outstanding_write_bytes,
+        "behind": behind,
+        "write_batch": write_batch,
         "order": order,
         "traces": traces,
         "trace_time": trace_time,

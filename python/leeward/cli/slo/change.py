@@ -19,6 +19,7 @@ from leeward.cli.options import name_flags
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.options import DeviceOption, DialectOption, TraceFile, VolumeOption
+from leeward.cli.slo.workloads import print_notes
 from leeward.client.promise_types import CopyPlan, Redecision
 from leeward.errors import InputError
 
@@ -86,6 +87,8 @@ def change(
         fields, source = workload_fields(
             trace, device=device, percentile=present["slo"]["percentile"], dialect=dialect, volume=volume
         )
+    # Such as a load that changes over the trace: a bound on it may be too low.
+    print_notes(note for stage in fields["model"] for note in stage["notes"])
     form |= fields
     form["server"] = server
     with controller_errors():

@@ -5,15 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import bytes_text, counted, read_bytes, time_text
+from leeward._quantities import bytes_text, counted, time_text
 from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed, whole_number
+from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.bound import MethodOption
 from leeward.cli.slo.bound import bound as print_bounds
+from leeward.cli.slo.caps import read_caps, read_closed
 from leeward.cli.slo.workloads import (
     ClusterOption,
     WorkloadsArgument,
@@ -29,12 +30,11 @@ Examples:
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --method dnc \\
       --out requests.parquet
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --tails --seed 7
-  leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --behind 8,1MiB
+  leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --behind 8,1MiB \\
+      --over storage=demoted
 
 The exit code is 1 if an SLO is not guaranteed or is not met in the replay, or if a bound is exceeded.
 """
-NO_CAP = "none"
-"""Value of an option that removes a cap."""
 _WORDS = (
     ("promised", "the bound on the latency of all requests; with snc, of the SLO's percentile"),
     ("seen", "the latency at the SLO's percentile in the replay; for best effort, at the 99.9th"),
@@ -56,9 +56,9 @@ def check(
     over: Annotated[
         str | None,
         typer.Option(
-            metavar="held|demoted",
+            metavar="held|demoted|STAGE=...,...",
             help="Treatment of requests over a limit: held back, as bounds assume, or demoted below all"
-            " others. By default as in the file, else held.",
+            " others; or by stage, such as storage=demoted. By default as in the file, else held.",
             show_default=False,
         ),
     ] = None,
@@ -77,6 +77,24 @@ def check(
             metavar="recorded|together",
             help="Start of the traces: with the times between them, or each with its first request at time 0."
             " By default as in the file, else recorded.",
+            show_default=False,
+        ),
+    ] = None,
+    reads: Annotated[
+        str | None,
+        typer.Option(
+            "--outstanding-reads",
+            metavar="N|none",
+            help="Reads that a device has at once. By default as in the device file.",
+            show_default=False,
+        ),
+    ] = None,
+    writes: Annotated[
+        str | None,
+        typer.Option(
+            "--outstanding-writes",
+            metavar="N|none",
+            help="Writes that a device has at once. By default as in the device file.",
             show_default=False,
         ),
     ] = None,
@@ -113,6 +131,15 @@ def check(
             metavar="SIZE,SIZE|none",
             help="Bytes of nearly sequential writes that start together, and the largest gap between two of"
             " them (default 0B). By default as in the device file.",
+            show_default=False,
+        ),
+    ] = None,
+    closed: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=N,...",
+            help="Workloads that keep a number of requests open: they send the next one when one ends,"
+            " whatever the times in their traces are.",
             show_default=False,
         ),
     ] = None,
@@ -153,10 +180,13 @@ def check(
             "--over": over,
             "--order": order,
             "--start": start,
+            "--outstanding-reads": reads,
+            "--outstanding-writes": writes,
             "--outstanding-read-bytes": read_cap,
             "--outstanding-write-bytes": write_cap,
             "--behind": behind,
             "--write-batch": write_batch,
+            "--closed": closed,
             "--tails": tails or None,
             "--no-tails": no_tails or None,
             "--seed": seed,
@@ -183,6 +213,7 @@ def check(
         "order": "--order",
         "start": "--start",
         "tails": "--tails",
+        "closed": "--closed",
     }
     with hint_schema("slo", file), slow_notice("replaying"), name_flags(**flags):
         record, rows = check(
@@ -194,7 +225,8 @@ def check(
             tails=tails or (False if no_tails else None),
             seed=seed,
             start=start,
-            caps=_caps(read_cap, write_cap, behind, write_batch),
+            caps=read_caps((reads, writes), (read_cap, write_cap), behind, write_batch),
+            closed=None if closed is None else read_closed(closed),
             rows=out is not None,
         )
     if seed is not None and record["tails_seed"] is None:
@@ -213,43 +245,6 @@ def check(
         print_error(line)
     if failures:
         raise typer.Exit(1)
-
-
-def _caps(
-    read_cap: str | None, write_cap: str | None, behind: str | None, write_batch: str | None
-) -> dict[str, Any]:
-    """Caps of the options, as `leeward.slo.check` takes them.
-
-    Raises:
-        InputError: A value is not of the form of its option.
-    """
-    caps: dict[str, Any] = {}
-    for flag, text in (("--outstanding-read-bytes", read_cap), ("--outstanding-write-bytes", write_cap)):
-        if text is not None:
-            name = flag.removeprefix("--").replace("-", "_")
-            caps[name] = None if text == NO_CAP else read_bytes(flag, text)
-    if behind is not None:
-        caps["behind"] = None if behind == NO_CAP else _behind(behind)
-    if write_batch is not None:
-        caps["write_batch"] = None
-        if write_batch != NO_CAP:
-            size, _, gap = write_batch.partition(",")
-            fields = {"bytes": size, "gap_bytes": gap}
-            caps["write_batch"] = {
-                name: read_bytes("--write-batch", part.strip()) for name, part in fields.items() if part
-            }
-    return caps
-
-
-def _behind(text: str) -> dict[str, int]:
-    """Requests and bytes of `--behind`: `8,1MiB`, or one of the two."""
-    parts = [part.strip() for part in text.split(",")]
-    fields: dict[str, int] = {}
-    if parts[0].isdigit():
-        fields["requests"] = whole_number(0, 1_000_000)(parts.pop(0))
-    if parts:
-        fields["bytes"] = read_bytes("--behind", ",".join(parts))
-    return fields
 
 
 def _print(record: dict[str, Any]) -> None:

@@ -61,6 +61,14 @@ def pack(
     fast: Annotated[
         bool, typer.Option("--fast", help="Skip servers whose configured rates leave no room.")
     ] = False,
+    servers_by: Annotated[
+        str,
+        typer.Option(
+            metavar="ORDER",
+            help="Order in which servers with volumes are tried: first, fewest-workloads, least-load,"
+            " least-bursts, same-slos or random. Empty servers come last.",
+        ),
+    ] = "first",
     method: MethodOption = "best",
     margin: Annotated[
         str | None,
@@ -108,8 +116,8 @@ def pack(
 ) -> None:
     """Pack volumes onto few servers that keep every SLO.
 
-    Places volumes first fit, in the order of the file. Rate limits are chosen for all workloads of a server
-    together.
+    Places volumes in the order of the file, each on the first server that fits. Rate limits are chosen for
+    all workloads of a server together.
     """
     from leeward._files import atomic_file, check_file
     from leeward.slo import dump_packing, text_of
@@ -123,6 +131,7 @@ def pack(
     network = read(cluster)
     flags = {
         "limits": "--limits",
+        "servers_by": "--servers-by",
         "method": "--method",
         "margin": "--margin",
         "threads": "--jobs",
@@ -137,6 +146,7 @@ def pack(
             limits=limits,
             settings=settings or "",
             fast=fast,
+            servers_by=servers_by,
             method=method,
             margin=share,
             error=0.0 if error is None else read_share("--error", error, 0, MOST_MARGIN),

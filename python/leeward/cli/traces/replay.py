@@ -31,7 +31,7 @@ Examples:
   leeward traces replay mail.csv --nfs nas:/vol
   leeward traces replay mail.csv --nfs nas:/vol --nfsport 12049 --mountport 12049 --out requests.csv
   leeward traces replay mail.csv --nfs nas:/vol --at 1800000000 --from 0s --for 1min -o json
-  leeward traces replay mail.csv --nfs nas:/vol --closed 4 --for 10s
+  leeward traces replay mail.csv --nfs nas:/vol --closed 4 --for 10s --keep
 
 Through `leeward enforce nfs`, its port is that of NFS and of MOUNT.
 """
@@ -71,12 +71,21 @@ def replay(
         ),
     ] = False,
     file: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
             help="File in the export, made if it is not there. WRITES OF THE TRACE OVERWRITE IT.",
+            show_default="a new one; with --keep, leeward-replay",
         ),
-    ] = "leeward-replay",
+    ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep",
+            help="Keep the file for the next replay. Otherwise a file that this replay made is removed at its"
+            " end.",
+        ),
+    ] = False,
     file_size: Annotated[
         str,
         typer.Option(
@@ -169,6 +178,7 @@ def replay(
         "mountport": mountport,
         "reserved_port": reserved_port,
         "file": file,
+        "keep": keep,
         "file_size": file_size,
         "at": at,
         "from": origin,
@@ -229,6 +239,8 @@ def _warnings(summary: dict[str, Any]) -> list[str]:
         lines.append(f"requests without an answer: {summary['unanswered']:,}")
     if summary["short"]:
         lines.append(f"reads that ended before their last byte: {summary['short']:,}; the file was changed")
+    if summary["left"] is not None:
+        lines.append(f"the file of the replay is still there: {summary['left']}")
     late = summary["lateness"]["p99_s"]
     if late is not None and late > LATE_S:
         lines.append(f"requests were sent up to {time_text(late)} late (p99): this machine is busy")

@@ -298,7 +298,7 @@ class Bed:
         exports = [f"{self.address(server)}:{self.shape.export(name)}" for name in self.shape.volumes]
         listening = [f"0.0.0.0:{self.shape.proxy_port(name)}" for name in self.shape.volumes]
         command = [LEEWARD, "enforce", "nfs", "--export", ",".join(exports), "--listen", ",".join(listening)]
-        command += ["--mountport", str(layout.MOUNT_PORT)]
+        command += ["--mountport", str(layout.MOUNT_PORT), "--allow", "all"]
         process = self.start(f"enforce nfs {server}", server, (*command, *options))
         if wait:
             count = len(exports)

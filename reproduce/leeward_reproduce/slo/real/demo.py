@@ -205,7 +205,7 @@ class Demo:
         """Starts agents that run enforcers, and waits until the promise is enforced."""
         self.note("starting agents with enforcers")
         device = f"--device {self.device_file}"
-        exports = f"--export {self.server}:{SHAPE.export('vol')} --mountport {layout.MOUNT_PORT}"
+        exports = f"--export {self.server}:{SHAPE.export('vol')} --mountport {layout.MOUNT_PORT} --allow all"
         net = f"net --rate {SHAPE.link} --interval 1s"
         self.bed.start_agent(CLIENT, net)
         self.bed.start_agent(NEIGHBOUR, net)

@@ -14,7 +14,8 @@ from leeward_reproduce.slo.real.measures import read_rows
 from leeward_reproduce.slo.real.run import FILE, VOLUME, Advance, replay
 from leeward_reproduce.slo.real.traffic import FILE_BYTES, steady
 
-SHAPE = Shape(clients=1, servers=1, disk="400MB/s", disk_size="256MiB")
+SHAPE = Shape(clients=1, servers=1, link="10Gbps", disk="400MB/s", disk_size="256MiB")
+"""A bed whose link is not the limit of the throughput: at 25 MB/s, any enforcer would keep up with it."""
 PAIRS = 3
 """Pairs of measurements, direct and through the enforcer in turn."""
 SECONDS = 3.0

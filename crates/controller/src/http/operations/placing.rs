@@ -218,7 +218,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/enforcers/{enforcer}",
             role: Some(Role::Report),
             summary: "Remove an enforcer that has ended.",
-            parameters: &[ENFORCER],
+            parameters: &[ENFORCER, query::<enforcers::RemovalQuery>()],
             body: None,
             answers: &[(200, "The enforcer.", Json(of::<EnforcerView>))],
             handler: || delete(enforcers::remove),

@@ -110,6 +110,10 @@ impl MemoryServer {
         self.state.files.lock().expect("a lock").get(file).cloned().unwrap_or_default()
     }
 
+    pub fn has_file(&self, file: &[u8]) -> bool {
+        self.state.files.lock().expect("a lock").contains_key(file)
+    }
+
     pub fn put(&self, file: &[u8], content: Vec<u8>) {
         self.state.files.lock().expect("a lock").insert(file.to_vec(), content);
     }

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod memory_server;
+pub mod program;
 pub mod proxies;
 
 use std::time::Duration;

@@ -36,6 +36,7 @@ pub fn settings(server: SocketAddr) -> ProxySettings {
         limits: Limits::default(),
         source: Source::Any,
         allowed: None,
+        reserved_clients: false,
         caps: Caps::NONE,
         order: Order::default(),
         device: Some(Arc::new(Device::from_text("ssd.json", DEVICE).expect("a device"))),
