@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use leeward_fabric::cluster::ClusterSource;
 use leeward_fabric::input::one_line;
 use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use leeward_placement::replicas::Coding;
@@ -68,52 +69,6 @@ fn single() -> u32 {
 
 fn yes() -> bool {
     true
-}
-
-/// A cluster: a file, or its fields.
-#[derive(Clone, PartialEq, Debug)]
-pub enum ClusterSource {
-    /// Path of a cluster file.
-    File(String),
-    /// Fields of a cluster file.
-    Fields(serde_json::Value),
-}
-
-impl<'de> Deserialize<'de> for ClusterSource {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ClusterVisitor)
-    }
-}
-
-struct ClusterVisitor;
-
-impl<'de> Visitor<'de> for ClusterVisitor {
-    type Value = ClusterSource;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the path of a cluster file, or the fields of one")
-    }
-
-    fn visit_str<E: de::Error>(self, path: &str) -> Result<ClusterSource, E> {
-        Ok(ClusterSource::File(path.to_owned()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ClusterSource, A::Error> {
-        serde_json::Value::deserialize(MapAccessDeserializer::new(map)).map(ClusterSource::Fields)
-    }
-}
-
-impl JsonSchema for ClusterSource {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ClusterSource".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Path of a cluster file, or its fields.",
-            "oneOf": [{ "type": "string" }, { "type": "object" }]
-        })
-    }
 }
 
 /// Buffers, marks and delays.

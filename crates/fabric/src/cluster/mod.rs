@@ -11,6 +11,7 @@ mod layout;
 mod mesh_links;
 mod resolve;
 mod round_trips;
+mod source;
 mod tags;
 mod values;
 
@@ -20,6 +21,7 @@ pub use file::{
     ClusterFile, CrossTrafficFile, DeviceFile, HostFile, PairFile, PathFile, PodFile, RackFile,
     RoundTripFile, SharedLinkFile,
 };
+pub use source::ClusterSource;
 pub use values::{Count, Duplex, Listing, Name, Rate, Ratio};
 
 use crate::input::{InputError, read_json, read_text, read_yaml};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use leeward_fabric::input::{InputError, excerpt, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Cluster, Nanos, Shape};
 
-use crate::file::{ClusterSource, EventFile, OperationsFile};
+use crate::file::{EventFile, OperationsFile};
 use crate::network::is_counted;
 use crate::placed::Stripes;
 use crate::plan::{Change, Direction, Plan};
@@ -83,21 +83,7 @@ impl Scenario {
     /// Returns an error if the cluster's file cannot be read, or for the first invalid field.
     pub fn from_text(file: &str, text: &str, base: &Path) -> Result<Scenario, InputError> {
         let read: OperationsFile = read_yaml(file, text)?;
-        let cluster = match &read.cluster {
-            ClusterSource::File(name) => {
-                let path = base.join(name);
-                if !path.is_file() {
-                    let message = format!("no such file ({})", path.display());
-                    return Err(InputError::new(file, message).in_field("cluster"));
-                }
-                Cluster::from_file(&path.to_string_lossy())?
-            }
-            ClusterSource::Fields(fields) => {
-                let named =
-                    |error: InputError| InputError { file: file.to_owned(), ..error }.under("cluster");
-                Cluster::from_json(file, fields).map_err(named)?
-            }
-        };
+        let cluster = read.cluster.read(file, base)?;
         let named = |error: InputError| InputError { file: file.to_owned(), ..error };
         Scenario::new(&read, cluster).map_err(named)
     }
