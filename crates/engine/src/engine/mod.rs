@@ -3,6 +3,7 @@
 mod cancel_move;
 mod compare;
 mod copies;
+mod crossing;
 mod decisions;
 mod default_hosts;
 mod given;
