@@ -1,5 +1,6 @@
 //! Tests of the engine: messages, tasks, re-evaluation and snapshots of its state.
 
+mod crossing;
 mod engine;
 mod moving;
 mod reevaluate;
