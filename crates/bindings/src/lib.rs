@@ -15,6 +15,7 @@ mod app_records;
 mod arrow_table;
 #[cfg(feature = "capture")]
 mod capture;
+mod cells;
 mod circuits;
 mod cluster;
 mod cluster_tables;
@@ -76,6 +77,8 @@ mod _native {
     #[cfg(feature = "capture")]
     #[pymodule_export]
     use crate::capture::read_capture;
+    #[pymodule_export]
+    use crate::cells::{CellsRuns, CellsScenario};
     #[pymodule_export]
     use crate::circuits::{check_demand, evaluate_circuits, read_days, read_demand, schedule_circuits};
     #[pymodule_export]

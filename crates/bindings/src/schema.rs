@@ -1,5 +1,6 @@
 //! JSON schemas of the files that users write, generated from the types that read them.
 
+use leeward_cells::file::CellsFile;
 #[cfg(feature = "service")]
 use leeward_controller::Settings;
 use leeward_fabric::cluster::ClusterFile;
@@ -28,6 +29,7 @@ const SCHEMAS: &[Entry] = &[
     ("service", || schema_for!(Settings)),
     ("packets", || schema_for!(PacketsFile)),
     ("operations", || schema_for!(OperationsFile)),
+    ("cells", || schema_for!(CellsFile)),
 ];
 
 /// Kinds of files with schemas.

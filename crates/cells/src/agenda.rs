@@ -41,8 +41,8 @@ pub(crate) enum Message {
     Digest(Arc<Digest>),
     /// Please place the copies of this block.
     Ask(u64),
-    /// Hosts of the copies, by their numbers in the sender; `None` if no host takes them. Also the sender's state, if answers
-    /// carry it.
+    /// Hosts of the copies, by their numbers in the sender; `None` if no host takes them. Also the sender's state, if
+    /// answers carry it.
     Answer(u64, Option<Vec<HostId>>, Option<Arc<Digest>>),
     /// The block is written.
     Ended(u64),
@@ -143,8 +143,14 @@ mod tests {
         add.into_iter().for_each(|(at, event)| agenda.add(Nanos(at), event));
         assert_eq!(agenda.next_time(), Some(Nanos(1)));
         let order = std::iter::from_fn(|| agenda.pop()).map(|(at, event)| format!("{} {event:?}", at.0));
-        let expected =
-            ["1 Tick(3)", "1 TimeOut(9, 1)", "2 Absent(0, true)", "2 Ends(4)", "2 Publish(1)", "2 Publish(0)"];
+        let expected = [
+            "1 Tick(3)",
+            "1 TimeOut(9, 1)",
+            "2 Absent(0, true)",
+            "2 Ends(4)",
+            "2 Publish(1)",
+            "2 Publish(0)",
+        ];
         assert!(order.eq(expected));
     }
 }

@@ -1,6 +1,6 @@
 //! Blocks that hosts write, in order of time.
 //!
-//! Each cell has files of its own, from the generator and a seed of its own, so they are the same whoever decides. The
+//! Each cell has files of its own, from the generator and a seed of its own, so they are the same for all deciders. The
 //! blocks of a file follow each other, each at the rate of its writer.
 
 use leeward_fabric::input::InputError;

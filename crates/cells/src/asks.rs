@@ -26,7 +26,7 @@ enum State {
     Granted(u32),
 }
 
-/// What a time-out means.
+/// Meaning of a time-out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timeout {
     /// The request is over, or was sent again since then.
@@ -37,7 +37,7 @@ pub(crate) enum Timeout {
     Leave(u32),
 }
 
-/// What an answer means.
+/// Meaning of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answered {
     /// The cell grants the request, which was first made at this time. The work may start.
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_so_many_cells_are_asked() {
+    fn the_number_of_asked_cells_is_limited() {
         let mut asks = Asks::new(1, 2);
         asks.ask(7, 0, NOW);
         assert_eq!(asks.answer(7, 0, false), Answered::Refused);

@@ -1,8 +1,8 @@
 //! Background: traffic that no placement moves, and that controllers see by telemetry alone.
 //!
-//! The level of a link of a rack is the mean share of its capacity times three log-normal factors of mean 1: of the link
-//! itself, of its pod and of its cell, each for one direction. Factors are drawn anew every `period`, those of different
-//! racks, pods and cells at different steps. A share of a rack's background crosses its pod's link too.
+//! The level of a link of a rack is the mean share of its capacity times three log-normal factors of mean 1: of the
+//! link itself, of its pod and of its cell, each for one direction. Factors are drawn again every `period`, those of
+//! different racks, pods and cells at different steps. A share of a rack's background crosses its pod's link too.
 
 use leeward_fabric::Nanos;
 use leeward_registry::random::{Draws, Kind};
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_changes_exactly_the_levels_that_would_be_drawn_anew() {
+    fn a_step_changes_exactly_the_levels_with_a_new_factor() {
         for (steps, last) in [(1, 3), (4, 9), (7, 30), (1000, 5)] {
             let (background, truth) = stepwise(steps, last);
             for rack in 0..SMALL.all_racks() {

@@ -17,7 +17,7 @@ use crate::truth::Means;
 /// Policy of clients without a controller.
 const WITHOUT_CONTROLLER: &str = "uniform";
 
-/// Whether a controller decides.
+/// Presence of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Presence {
     Present,
@@ -159,10 +159,8 @@ impl Controller {
         let pods = 0..self.part.1 * self.geometry.pods;
         let links = pods.filter_map(|pod| self.engine.ledger().fabric().into_domain(self.pod(pod)));
         let links: Vec<_> = links.collect();
-        let room = |link| PodRoom {
-            capacity: self.engine.capacity(link),
-            left: self.engine.residual(now, link),
-        };
+        let room =
+            |link| PodRoom { capacity: self.engine.capacity(link), left: self.engine.residual(now, link) };
         Digest { at: now, pods: links.into_iter().map(room).collect() }
     }
 

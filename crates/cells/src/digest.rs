@@ -1,8 +1,8 @@
 //! State of a cell for the others, and the choice of the cell that is asked to place copies.
 //!
-//! The least loaded cell by old numbers draws all requests until the next numbers come. To compare two cells that are drawn
-//! at random nearly balances as well with fresh numbers, and much better with old ones (Mitzenmacher, "How useful is old
-//! information?", IEEE Transactions on Parallel and Distributed Systems, 2000).
+//! The least loaded cell by old numbers draws all requests until the next numbers come. To compare two cells that are
+//! drawn at random nearly balances as well with fresh numbers, and much better with old ones (Mitzenmacher, "How
+//! useful is old information?", IEEE Transactions on Parallel and Distributed Systems, 2000).
 
 use leeward_fabric::{Load, Nanos};
 use leeward_registry::splitmix;
@@ -77,8 +77,8 @@ impl Directory {
         (now.since(digest.at) <= self.known_for).then(|| digest.room())
     }
 
-    /// Chooses a known cell for the copies of a request, but none of `except`. Returns it with its room; `None` if no cell
-    /// is left. A hash of the request and the cell draws, and breaks ties.
+    /// Chooses a known cell for the copies of a request, but none of `except`. Returns it with its room; `None` if no
+    /// cell is left. A hash of the request and the cell draws, and breaks ties.
     pub fn choose(&self, choice: Choice, request: u64, except: &[u32], now: Nanos) -> Option<(u32, f64)> {
         let hash = |cell: u32| splitmix(splitmix(request) ^ u64::from(cell));
         let cells = (0..self.digests.len() as u32).filter(|cell| !except.contains(cell));
@@ -129,7 +129,8 @@ mod tests {
     fn more_draws_find_more_room() {
         let directory = directory(&[10, 20, 30, 40, 50, 60, 70, 80]);
         let mean = |choice| {
-            let room = |request| directory.choose(choice, request, &[], Nanos(5)).map_or(0.0, |found| found.1);
+            let room =
+                |request| directory.choose(choice, request, &[], Nanos(5)).map_or(0.0, |found| found.1);
             (0..4000).map(room).sum::<f64>() / 4000.0
         };
         assert_eq!(mean(Choice::Best), 0.8);
@@ -144,7 +145,8 @@ mod tests {
         for choice in [Choice::Best, Choice::Two, Choice::Random] {
             let mut counts = [0_u32; 5];
             for request in 0..10_000 {
-                counts[directory.choose(choice, request, &[], Nanos(5)).expect("a known cell").0 as usize] += 1;
+                counts[directory.choose(choice, request, &[], Nanos(5)).expect("a known cell").0 as usize] +=
+                    1;
             }
             // The standard deviation of a count is 40.
             assert!(counts.iter().all(|count| count.abs_diff(2000) < 200), "{choice:?}: {counts:?}");

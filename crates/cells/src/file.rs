@@ -20,7 +20,8 @@ pub struct CellsFile {
     pub name: Option<String>,
     /// Number of cells, which are all alike.
     pub cells: u32,
-    /// The cluster of one cell, with counted racks and pods: the path of its file, relative to this file, or its fields.
+    /// The cluster of one cell, with counted racks and pods: the path of its file, relative to this file, or its
+    /// fields.
     pub cluster: ClusterSource,
     /// Policy for copies inside a cell, and for the one ledger.
     #[serde(default = "sinbad")]
@@ -131,8 +132,8 @@ impl Default for BackgroundFile {
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExchangeFile {
-    /// Times between the digests of a cell, with a run for each. At 0s, each decision knows the present state of all cells.
-    /// Default 1s.
+    /// Times between the digests of a cell, with a run for each. At 0s, each decision knows the present state of all
+    /// cells. Default 1s.
     pub intervals: Vec<Nanos>,
     /// Shares of lost messages, with a run for each. Default 0.
     pub losses: Vec<Share>,

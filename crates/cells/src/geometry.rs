@@ -1,7 +1,7 @@
 //! Numbers of cells, pods, racks and hosts, and the links that a write crosses.
 //!
-//! All cells are alike, and so are all pods of a cell and all racks of a pod. So the pod of a rack and the links of a path
-//! are found by arithmetic, and the whole network needs no fabric in memory.
+//! All cells are alike, and so are all pods of a cell and all racks of a pod. So the pod of a rack and the links of a
+//! path are found by arithmetic, and the whole network needs no fabric in memory.
 
 use leeward_fabric::HostId;
 
@@ -93,8 +93,8 @@ impl Geometry {
         self.rack_links() + 2 * pod as usize + direction as usize
     }
 
-    /// Appends the links of racks and pods that a chain of copies crosses: from the first host to the second, from there
-    /// to the third, and so on. A link that the chain crosses twice appears twice.
+    /// Appends the links of racks and pods that a chain of copies crosses: from the first host to the second, from
+    /// there to the third, and so on. A link that the chain crosses twice appears twice.
     pub fn path(&self, chain: &[HostId], out: &mut Vec<usize>) {
         for leg in chain.windows(2) {
             let [from, to] = [leg[0], leg[1]].map(|host| self.rack_of(host));

@@ -1,7 +1,7 @@
 //! Requests of other cells, on the side that decides: one decision for each key, however often it is asked.
 //!
-//! A grant ends when the asking cell says so, or with its lease. Until the lease is over, the key stays known, so that a
-//! late or repeated request is not decided a second time.
+//! A grant ends when the asking cell says so, or with its lease. Until the lease is over, the key stays known, so that
+//! a late or repeated request is not decided a second time.
 
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::HostId;
@@ -45,8 +45,8 @@ impl Grants {
         self.held.insert(key, Held { grant, entries });
     }
 
-    /// The work of a request is over, or never began. Returns the entries to release, and the hosts of the copies; none if
-    /// there is nothing to do. The decision stays known.
+    /// The work of a request is over, or never began. Returns the entries to release, and the hosts of the copies;
+    /// none if there is nothing to do. The decision stays known.
     pub fn end(&mut self, key: u64) -> (Vec<EntryId>, &[HostId]) {
         let Some(held) = self.held.get_mut(&key).filter(|held| !held.entries.is_empty()) else {
             return (Vec::new(), &[]);

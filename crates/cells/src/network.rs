@@ -1,7 +1,7 @@
 //! Clusters of one cell and of the whole network, from the fields of a cell's cluster.
 //!
-//! A cell's cluster has counted racks and pods, which become lists: one entry of equal racks for each pod, and one pod with
-//! one host for everything outside. The links of this pod are as wide as the core, so that they never limit.
+//! A cell's cluster has counted racks and pods, which become lists: one entry of equal racks for each pod, and one pod
+//! with one host for everything outside. The links of this pod are as wide as the core, so that they never limit.
 
 use leeward_fabric::cluster::ClusterSource;
 use leeward_fabric::input::InputError;

@@ -76,7 +76,7 @@ pub struct Residue {
 /// Records of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunRecord {
-    /// Who decided, and what the deciders knew.
+    /// Deciders of the run, and their knowledge.
     pub arm: Arm,
     /// Windows after the warm-up, in order of time.
     pub samples: Vec<Sample>,
@@ -90,11 +90,7 @@ pub struct RunRecord {
 
 impl Sides {
     /// Summarizes the links of one kind, with their capacities in bit/s. `scratch` is memory to use again.
-    pub(crate) fn of(
-        links: impl Iterator<Item = (Means, i64)>,
-        hot: f64,
-        scratch: &mut Vec<f64>,
-    ) -> Sides {
+    pub(crate) fn of(links: impl Iterator<Item = (Means, i64)>, hot: f64, scratch: &mut Vec<f64>) -> Sides {
         let (mut asked, mut excess) = (0_i128, 0_i128);
         scratch.clear();
         scratch.extend(links.map(|(Means { asked: load, .. }, capacity)| {

@@ -35,6 +35,19 @@ pub struct Scenario {
     plan: Plan,
 }
 
+/// Blocks that arrive in each run of a scenario.
+#[derive(Clone, Debug)]
+pub struct Work {
+    arrivals: Vec<Arrival>,
+}
+
+impl Work {
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.arrivals.len()
+    }
+}
+
 /// Error that ends a run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum RunError {
@@ -101,29 +114,34 @@ impl Scenario {
     /// # Errors
     /// Returns an error if the work cannot be drawn, or if `progress` stopped the runs.
     pub fn run(&self, progress: &dyn Fn(f64) -> bool) -> Result<Vec<RunRecord>, RunError> {
-        let arrivals = arrivals::draw(&self.plan)?;
+        let work = self.draw()?;
         let arms = self.plan.arms.len() as f64;
         let each = |(number, &arm): (usize, &Arm)| {
-            self.run_on(&arrivals, arm, &|share| progress((number as f64 + share) / arms))
+            self.run_arm(&work, arm, &|share| progress((number as f64 + share) / arms))
         };
         self.plan.arms.iter().enumerate().map(each).collect()
     }
 
-    /// Makes one run. `progress` receives the completed share and returns false to stop.
+    /// Draws the blocks that arrive in each run.
     ///
     /// # Errors
-    /// Returns an error if the work cannot be drawn, or if `progress` stopped the run.
-    pub fn run_arm(&self, arm: Arm, progress: &dyn Fn(f64) -> bool) -> Result<RunRecord, RunError> {
-        self.run_on(&arrivals::draw(&self.plan)?, arm, progress)
+    /// Returns an error for invalid settings of the generator, or for too many blocks.
+    pub fn draw(&self) -> Result<Work, InputError> {
+        Ok(Work { arrivals: arrivals::draw(&self.plan)? })
     }
 
-    fn run_on(
+    /// Makes one run with blocks that this scenario drew. `progress` receives the completed share and returns false to
+    /// stop.
+    ///
+    /// # Errors
+    /// Returns an error if a controller cannot be made, or if `progress` stopped the run.
+    pub fn run_arm(
         &self,
-        arrivals: &[Arrival],
+        work: &Work,
         arm: Arm,
         progress: &dyn Fn(f64) -> bool,
     ) -> Result<RunRecord, RunError> {
-        let mut simulation = Simulation::new(&self.plan, arm, arrivals)?;
+        let mut simulation = Simulation::new(&self.plan, arm, &work.arrivals)?;
         for step in 1..=STEPS {
             let until = u128::from(self.plan.horizon.0) * u128::from(step) / u128::from(STEPS);
             simulation.run(Nanos(until as u64));
@@ -189,7 +207,8 @@ fn check_times(file: &CellsFile) -> Result<(), InputError> {
         return Err(invalid("ledger.interval", "0s: must be positive"));
     }
     if file.horizon <= interval || file.horizon > LONGEST {
-        let message = format!("{}: expected more than the interval of {interval}, up to {LONGEST}", file.horizon);
+        let message =
+            format!("{}: expected more than the interval of {interval}, up to {LONGEST}", file.horizon);
         return Err(invalid("horizon", message));
     }
     if file.warmup >= file.horizon {
@@ -197,9 +216,7 @@ fn check_times(file: &CellsFile) -> Result<(), InputError> {
         return Err(invalid("warmup", message));
     }
     let shortest = file.exchange.intervals.iter().filter(|&&interval| interval > Nanos(0)).min();
-    for (field, step) in
-        [("ledger.interval", Some(&interval)), ("exchange.intervals", shortest)]
-    {
+    for (field, step) in [("ledger.interval", Some(&interval)), ("exchange.intervals", shortest)] {
         let steps = step.map_or(0, |step| file.horizon.0 / step.0);
         if steps > MOST_STEPS {
             return Err(invalid(field, format!("{steps} in a run: expected at most {MOST_STEPS}")));
@@ -291,7 +308,8 @@ fn absences(file: &CellsFile, geometry: &Geometry) -> Result<Vec<Absence>, Input
         absences.push(Absence { cell, from, until });
     }
     absences.sort_by_key(|absence| (absence.cell, absence.from));
-    let overlap = absences.windows(2).find(|pair| pair[0].cell == pair[1].cell && pair[1].from < pair[0].until);
+    let overlap =
+        absences.windows(2).find(|pair| pair[0].cell == pair[1].cell && pair[1].from < pair[0].until);
     match overlap {
         Some(pair) => {
             let message = format!("cell {} is away twice at {}", pair[1].cell, pair[1].from);
@@ -317,7 +335,11 @@ fn arms(file: &CellsFile) -> Result<Vec<Arm>, InputError> {
     let mut arms = vec![Arm::OneLedger];
     for &absent in absent {
         for &interval in intervals {
-            arms.extend(losses.iter().copied().map(Share::get).map(|loss| Arm::Cells { interval, loss, absent }));
+            arms.extend(losses.iter().copied().map(Share::get).map(|loss| Arm::Cells {
+                interval,
+                loss,
+                absent,
+            }));
         }
     }
     Ok(arms)

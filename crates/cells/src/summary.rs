@@ -6,7 +6,7 @@ use crate::records::{Counts, RunRecord, Sides, percentile};
 /// A run in numbers: means over windows, and shares of blocks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
-    /// Who decided, and what the deciders knew.
+    /// Deciders of the run, and their knowledge.
     pub arm: Arm,
     /// Links of the core: means over windows.
     pub core: Sides,

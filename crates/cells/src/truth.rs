@@ -1,7 +1,8 @@
 //! True loads of the links of racks and pods.
 //!
-//! A load is the sum of the rates that cross the link, in whole bit/s. It may exceed the capacity: the link then carries
-//! its capacity, and the rest waits. Means over a window are exact, and an event costs the links that it changes.
+//! A load is the sum of the rates that cross the link, in whole bit/s. It may exceed the capacity: the link then
+//! carries its capacity, and the rest waits. Means over a window are exact, and an event costs the links that it
+//! changes.
 
 use leeward_fabric::Nanos;
 

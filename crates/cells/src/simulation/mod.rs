@@ -1,8 +1,8 @@
 //! A run: the loop over events, and what happens to a block.
 //!
 //! A block arrives at its writer and is placed at once at home, or another cell is asked (`crossing`). Then its write
-//! starts, loads the links of its chain of copies for its duration, and ends (`writes`). `telemetry` ends windows, reports
-//! them, and sends digests.
+//! starts, loads the links of its chain of copies for its duration, and ends (`writes`). `telemetry` ends windows,
+//! reports them, and sends digests.
 
 mod crossing;
 mod telemetry;
@@ -84,7 +84,8 @@ impl<'a> Simulation<'a> {
                     asks: Asks::new(plan.exchange.repeats, plan.exchange.tries),
                     grants: Grants::new(),
                 };
-                let controllers = (0..geometry.cells).map(|cell| Controller::new(plan, &plan.cell, (cell, 1)));
+                let controllers =
+                    (0..geometry.cells).map(|cell| Controller::new(plan, &plan.cell, (cell, 1)));
                 (controllers.collect::<Result<Vec<_>, _>>()?, (0..geometry.cells).map(cell).collect())
             }
         };
@@ -265,7 +266,8 @@ impl<'a> Simulation<'a> {
         let arrival = self.arrivals[number];
         let controller = self.controller(home);
         let hosts = controller.place_without(now, number as u64, &arrival);
-        let hosts = hosts.map(|hosts| hosts.into_iter().map(|host| controller.global(host)).collect::<Vec<_>>());
+        let hosts =
+            hosts.map(|hosts| hosts.into_iter().map(|host| controller.global(host)).collect::<Vec<_>>());
         match hosts {
             Some(hosts) => {
                 self.counts(now).into_iter().for_each(|counts| counts.without_controller += 1);

@@ -95,8 +95,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Changes the load of the links of a chain. Returns true if a link from the core, into the pod or the rack of a copy, is
-    /// hot then.
+    /// Changes the load of the links of a chain. Returns true if a link from the core, into the pod or the rack of a
+    /// copy, is hot then.
     fn load(&mut self, now: Nanos, chain: &[HostId], bps: i64) -> bool {
         let mut links = std::mem::take(&mut self.links);
         links.clear();

@@ -19,7 +19,8 @@ fn a_scenario_has_a_run_of_one_ledger_and_one_for_each_interval_loss_and_absence
     let default = scenario("seed: 1");
     assert_eq!(default.name(), "cells");
     assert_eq!(default.geometry().all_hosts(), 128);
-    let cells = |seconds: u64, loss, absent| Arm::Cells { interval: Nanos(seconds * 1_000_000_000), loss, absent };
+    let cells =
+        |seconds: u64, loss, absent| Arm::Cells { interval: Nanos(seconds * 1_000_000_000), loss, absent };
     assert_eq!(default.arms(), [Arm::OneLedger, cells(1, 0.0, false)]);
     let several = scenario(
         "exchange: {intervals: [0s, 2s], losses: [0, 0.5]}\nabsent: [{cell: 3, from: 1s, until: 2s}]",
@@ -48,11 +49,11 @@ fn invalid_fields_are_named() {
             "cluster: {racks: 8, hosts_per_rack: 4, pods: 2, nic: 1Gbps, oversubscription: 2}",
             "a.yaml: cluster.pod_oversubscription: missing",
         ),
+        ("cluster: {racks: 8, hosts_per_rack: 4, pods: 2, shape: hose, nic: 1Gbps}", "a.yaml: cluster"),
         (
-            "cluster: {racks: 8, hosts_per_rack: 4, pods: 2, shape: hose, nic: 1Gbps}",
-            "a.yaml: cluster",
+            "cluster: {racks: 100000, hosts_per_rack: 20, pods: 2}",
+            "a.yaml: cluster.racks: 8000000 hosts in 4 cells",
         ),
-        ("cluster: {racks: 100000, hosts_per_rack: 20, pods: 2}", "a.yaml: cluster.racks: 8000000 hosts in 4 cells"),
         ("policy: nearest", "a.yaml: policy: unknown policy `nearest`"),
         ("policy: sinbad:remote_racks=0", "a.yaml: policy"),
         ("choice: worst", "a.yaml:"),

@@ -1,5 +1,5 @@
-//! Properties of runs: cells of one are one ledger, nothing is lost or counted twice, a cell that is away stops no other,
-//! and with present knowledge cells are nearly as good as one ledger.
+//! Properties of runs: cells of one are one ledger, nothing is lost or counted twice, a cell that is away stops no
+//! other, and with present knowledge cells are nearly as good as one ledger.
 
 use leeward_cells::{Arm, Counts, Residue, RunRecord, Summary};
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ proptest! {
         for run in &runs {
             prop_assert_eq!(run.residue, Residue::default());
             for sample in &run.samples {
-                // What leaves a pod enters another one.
+                // All traffic out of a pod enters another one.
                 prop_assert_eq!(sample.placed_up_bps, sample.placed_down_bps);
             }
             let most = decided(&runs[0].counts);
@@ -126,7 +126,8 @@ fn without_any_message_only_blocks_for_other_cells_fail() {
 
 #[test]
 fn lost_messages_cost_repetitions_and_leases_clean_up() {
-    let of = |loss: f64| runs(&format!("exchange: {{losses: [{loss}], timeout: 20ms, lease: 3s}}"))[1].clone();
+    let of =
+        |loss: f64| runs(&format!("exchange: {{losses: [{loss}], timeout: 20ms, lease: 3s}}"))[1].clone();
     let [none, some, many] = [0.0, 0.1, 0.4].map(of);
     assert_eq!((none.counts.lost, none.counts.repeated, none.counts.cancelled), (0, 0, 0));
     assert!(none.counts.repeated < some.counts.repeated && some.counts.repeated < many.counts.repeated);

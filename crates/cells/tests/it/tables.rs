@@ -41,7 +41,9 @@ fn quality_by_age_by_loss_and_with_a_cell_away() {
     for choice in ["best", "two", "random"] {
         table(
             &format!("choice {choice}"),
-            &format!("{load}\nchoice: {choice}\nexchange: {{intervals: [0s, 1s, 8s], delay: 2ms, timeout: 20ms}}"),
+            &format!(
+                "{load}\nchoice: {choice}\nexchange: {{intervals: [0s, 1s, 8s], delay: 2ms, timeout: 20ms}}"
+            ),
             &mut tables,
         );
     }

@@ -1,8 +1,8 @@
 //! Blocks that cross the border of the engine's network, whose other side is the network of another engine.
 //!
-//! One host of the fabric stands for everything outside. It takes no copies, and a path to or from it crosses the links of
-//! this network up to the core. Its own links, and those of its rack and pod, are no links of this network: the ledger has
-//! no load there.
+//! One host of the fabric stands for everything outside. It takes no copies, and a path to or from it crosses the
+//! links of this network up to the core. Its own links, and those of its rack and pod, are no links of this network:
+//! the ledger has no load there.
 
 use std::slice::from_ref;
 
@@ -14,9 +14,9 @@ use super::{BEST_EFFORT, Engine};
 use crate::message::{Decider, Output, ReplicasAnswer};
 
 impl Engine {
-    /// Places copies of a block that comes from outside, and commits the part of its load that is on this network. The writer
-    /// of the request is the host that stands for the outside, and also its only existing copy. The policy decides at once,
-    /// without its batching delay. Appends the outputs of batches that are due.
+    /// Places copies of a block that comes from outside, and commits the part of its load that is on this network. The
+    /// writer of the request is the host that stands for the outside, and also its only existing copy. The policy
+    /// decides at once, without its batching delay. Appends the outputs of batches that are due.
     pub fn place_inbound(
         &mut self,
         now: Nanos,

@@ -26,8 +26,8 @@ impl ClusterSource {
     ///
     /// # Errors
     ///
-    /// Fails if the cluster's file cannot be read, and for the reasons of [`Cluster::from_text`]. An error in fields names
-    /// the scenario, and the field below `cluster`.
+    /// Fails if the cluster's file cannot be read, and for the reasons of [`Cluster::from_text`]. An error in fields
+    /// names the scenario, and the field below `cluster`.
     pub fn read(&self, file: &str, base: &Path) -> Result<Cluster, InputError> {
         match self {
             ClusterSource::File(name) => Cluster::from_file(&path(name, file, base)?.to_string_lossy()),
