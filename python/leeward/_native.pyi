@@ -14,6 +14,8 @@ from leeward._policies import Started
 __all__ = [
     "AppRequest",
     "BlockRequest",
+    "CellsRuns",
+    "CellsScenario",
     "Cluster",
     "EngineSession",
     "LabNetwork",
@@ -1109,6 +1111,51 @@ def schema(kind: str) -> str: ...
 def rate_text(bps: int) -> str: ...
 def bytes_text(bytes: int) -> str: ...  # noqa: A002 (the name in the module)
 def seconds(text: str) -> float: ...
+
+@final
+class CellsScenario:
+    """A scenario of cells, read and validated. See `leeward.cells`."""
+
+    @staticmethod
+    def from_file(path: str) -> CellsScenario:
+        """Reads and checks a scenario file."""
+
+    @staticmethod
+    def from_text(text: str, base: str | PathLike[str], name: str = "<text>") -> CellsScenario:
+        """Reads a scenario from text; the file of its cluster is looked up from the folder `base`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts of all cells."""
+
+    @property
+    def runs(self) -> int:
+        """Number of runs: one ledger, and cells."""
+
+    @property
+    def horizon_s(self) -> float:
+        """Length of a run, in seconds."""
+
+    def run(self, progress: Callable[[float], object] | None = None) -> CellsRuns:
+        """Makes all runs; calls `progress` with the completed share."""
+
+@final
+class CellsRuns:
+    """Records of the runs of a scenario of cells. Times are seconds from the start of a run."""
+
+    def runs(self) -> pyarrow.Table:
+        """A row for each run: who decided, what the deciders knew, and the quality of placement."""
+
+    def windows(self) -> pyarrow.Table:
+        """A row for each run and telemetry window: the links of the core and of racks."""
 
 @final
 class OperationsScenario:

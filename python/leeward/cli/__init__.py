@@ -15,6 +15,7 @@ from leeward import __version__
 from leeward._extras import MissingExtraError
 from leeward.cli import (
     agent,
+    cells,
     circuits,
     cluster,
     completion,
@@ -69,7 +70,7 @@ SECTIONS = (
         ),
     ),
     ("Keep promises", (slo, enforce, traces, circuits)),
-    ("Try a change first", (demo, simulate, operations, trial, lab)),
+    ("Try a change first", (demo, simulate, operations, cells, trial, lab)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),
 )
 """Sections of the help, in the order of use, with their commands."""

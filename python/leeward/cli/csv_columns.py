@@ -6,6 +6,7 @@ whose columns depend on their options or on the scenario (impact, simulate) buil
 others by class.
 """
 
+_BEYOND = ("core_fullest", "core_p98", "core_excess", "rack_p98", "hot", "rejected")
 _LATENCIES = ("count", "mean", "p50", "p95", "p99", "max")
 _LOAD = ("hot_h", "p98", "out_bps", "into_bps")
 _OUTCOME = ("hot", "intervals", "percentile", "most")
@@ -27,6 +28,13 @@ CLASS_LOAD_COLUMNS = ("t_s", "link", "class", "load_bps", "bytes", "packets", "s
 """Columns of matrix capture by class."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {
+    "cells": (
+        *("decided_by", "interval_s", "loss", "absent", "core_fullest", "core_most", "core_p98", "core_hot"),
+        *("core_excess", "rack_fullest", "rack_p98", "rack_hot", "rack_excess", "hot", "rejected", "crossed"),
+        *("wait_mean_s", "wait_p99_s", "placed_count", "crossed_count", "refused_count", "unplaced_count"),
+        *("without_controller_count", "stayed_count", "messages", "lost", "repeated", "cancelled", "expired"),
+        *(f"beyond_one_ledger.{name}" for name in _BEYOND),
+    ),
     "circuits schedule": (
         *("scheduler", "racks", "night_s", "length_s", "week_s", "demand_bytes", "served_bytes"),
         *("left_bytes", "packets_take_s", "pairs", "days", "within_bytes"),
