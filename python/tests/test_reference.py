@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import leeward
-from leeward import circuits, operations, packets, slo
+from leeward import cells, circuits, operations, packets, slo
 from leeward.traces import open_trace
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -114,6 +114,10 @@ def test_the_examples_of_packet_scenarios_load(tmp_path: Path) -> None:
 
 def test_the_example_of_operations_loads(tmp_path: Path) -> None:
     assert operations.read(written(tmp_path, "a.yaml", block("operations-file.md", "yaml"))).horizon_s == 10.0
+
+
+def test_the_example_of_cells_loads(tmp_path: Path) -> None:
+    assert cells.read(written(tmp_path, "a.yaml", block("cells-file.md", "yaml"))).hosts == 4 * 8 * 4
 
 
 def test_the_example_of_telemetry_decides(tmp_path: Path) -> None:
