@@ -63,10 +63,10 @@ impl Directory {
         Directory { digests: vec![None; cells as usize], known_for }
     }
 
-    /// Takes in the digest of a cell. An older one than the last is ignored.
+    /// Takes in the digest of a cell. One that is older than the last is ignored.
     pub fn update(&mut self, cell: u32, digest: &Digest) {
         let known = &mut self.digests[cell as usize];
-        if known.as_ref().is_none_or(|known| known.at < digest.at) {
+        if known.as_ref().is_none_or(|known| known.at <= digest.at) {
             *known = Some(digest.clone());
         }
     }

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 use crate::geometry::Geometry;
 
-/// Name of the pod, the rack and the host that stand for everything outside a cell.
-const OUTSIDE: &str = "outside";
+/// Names of the host that stands for everything outside a cell, of its rack and of its pod.
+const OUTSIDE: [&str; 3] = ["outside", "outside-rack", "outside-pod"];
 /// Rate of their links above the host.
 const UNLIMITED: &str = "900Tbps";
-/// Largest number of hosts of all cells.
-const MOST_HOSTS: u64 = 4_000_000;
+/// Largest number of hosts of all cells. With the one for everything outside, a cluster has four million at most.
+const MOST_HOSTS: u64 = 3_999_999;
 /// Largest number of cells.
 const MOST_CELLS: u32 = 1000;
 
@@ -58,7 +58,7 @@ pub(crate) fn geometry(fields: &Map<String, Value>, cells: u32) -> Result<Geomet
         None => invalid(field, format!("missing; expected for example `{field}: {example}`")),
     };
     let (racks, pods, hosts) = (count("racks", 200)?, count("pods", 4)?, count("hosts_per_rack", 20)?);
-    if racks % pods != 0 {
+    if !racks.is_multiple_of(pods) {
         return invalid("pods", format!("{racks} racks cannot be distributed evenly to {pods} pods"));
     }
     let all = racks.saturating_mul(hosts).saturating_mul(u64::from(cells));
@@ -78,15 +78,16 @@ pub(crate) fn cluster(
     geometry: &Geometry,
     cells: u32,
 ) -> Result<Cluster, InputError> {
+    let [host, rack, pod] = OUTSIDE;
     let names: Vec<String> = (0..cells * geometry.pods).map(|pod| format!("p{pod}")).collect();
     let mut racks: Vec<Value> =
         names.iter().map(|pod| json!({ "count": geometry.racks, "pod": pod })).collect();
     racks.push(json!({
-        "name": OUTSIDE, "pod": OUTSIDE, "kind": "disk", "link": UNLIMITED,
-        "hosts": [{ "name": OUTSIDE, "devices": [] }],
+        "name": rack, "pod": pod, "kind": "disk", "link": UNLIMITED,
+        "hosts": [{ "name": host, "devices": [] }],
     }));
     let mut pods: Vec<Value> = names.iter().map(|pod| json!({ "name": pod })).collect();
-    pods.push(json!({ "name": OUTSIDE, "link": UNLIMITED }));
+    pods.push(json!({ "name": pod, "link": UNLIMITED }));
     let mut fields = fields.clone();
     fields.insert("racks".to_owned(), Value::Array(racks));
     fields.insert("pods".to_owned(), Value::Array(pods));
@@ -121,7 +122,7 @@ mod tests {
         let fabric = &cluster.fabric;
         assert_eq!((fabric.host_count(), fabric.rack_count(), fabric.domain_count()), (37, 13, 18));
         let outside = outside(&cluster);
-        assert_eq!(fabric.host_name(outside), "outside");
+        assert_eq!(fabric.host_name(outside), OUTSIDE[0]);
         assert_eq!(fabric.rack_of(outside), DomainId(12));
         for host in fabric.all_hosts().filter(|&host| host != outside) {
             assert_eq!(fabric.rack_of(host).0, geometry.rack_of(host));

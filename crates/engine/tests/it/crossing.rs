@@ -13,8 +13,8 @@ const CLUSTER: &str = "
 racks:
 - {count: 3, pod: p0}
 - {count: 3, pod: p1}
-- {name: outside, pod: outside, kind: disk, link: 900Tbps, hosts: [{name: outside, devices: []}]}
-pods: [{name: p0}, {name: p1}, {name: outside, link: 900Tbps}]
+- {name: outside-rack, pod: outside-pod, kind: disk, link: 900Tbps, hosts: [{name: outside, devices: []}]}
+pods: [{name: p0}, {name: p1}, {name: outside-pod, link: 900Tbps}]
 hosts_per_rack: 4
 nic: 10Gbps
 oversubscription: 2
