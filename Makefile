@@ -161,6 +161,10 @@ test-whole: servers build test-hdfs-whole test-kubernetes-whole test-images ## R
 bench: build ## Run the benchmarks BENCH_RUNS times; their figures go to docs/reference/speed.json
 	$(BIN)/python python/benchmarks/collect.py --runs $(BENCH_RUNS) --rows $(BENCH_ROWS) --memory $(BENCH_MEMORY)
 
+.PHONY: bench-quick
+bench-quick: build ## Run a subset of the benchmarks once, in five minutes; figures go to target/bench-quick.json
+	$(BIN)/python python/benchmarks/collect.py --quick
+
 .PHONY: fuzz
 fuzz: build ## Search for counterexamples longer than the tests do, FUZZ_SECONDS for each target
 	PROPTEST_CASES=4096 $(CARGO_TEST)

@@ -1,5 +1,5 @@
-//! Benchmark of the schedulers: time for a skewed demand, compared with the solver released with Etalon. Also prints
-//! the share of the demand that each schedule serves in a week.
+//! Benchmark of the schedulers: time for a skewed demand, and the share of the demand that each schedule serves in a
+//! week.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -10,18 +10,11 @@ use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{DemandMatrix, Network, evaluate};
 use leeward_testing::bench;
 
-/// Microseconds that the solver released with Etalon takes for a skewed demand, by number of racks. It is C code
-/// compiled by gcc -O2; times are the minimum of many calls on a quiet server core.
-const RELEASED: [(usize, f64); 6] =
-    [(4, 1.58), (8, 16.09), (16, 97.37), (32, 540.48), (64, 3166.72), (128, 17_403.73)];
+const RACKS: [usize; 6] = [4, 8, 16, 32, 64, 128];
 
 fn main() {
-    println!(
-        "{:>5} {:<16} {:>11} {:>11} {:>9} {:>6} {:>7}",
-        "racks", "scheduler", "least", "released", "ratio", "days", "served"
-    );
-    for (racks, released) in RELEASED {
-        bench::record(&format!("circuits, released solver, {racks} racks"), "us", released);
+    println!("{:>5} {:<16} {:>11} {:>6} {:>7}", "racks", "scheduler", "least", "days", "served");
+    for racks in RACKS {
         let demand = skewed(racks);
         let network = Network::default();
         for name in REGISTRY.names() {
@@ -41,16 +34,10 @@ fn main() {
             let result = evaluate(&schedule, &demand, &network)
                 .expect("the schedule and the demand have the same racks");
             let share = result.served as f64 / demand.total() as f64 * 100.0;
-            let (reference, ratio) = match name.starts_with("solstice") {
-                true => (format!("{released:.0} us"), format!("{:.1}x", released / least)),
-                false => ("-".to_owned(), "-".to_owned()),
-            };
             bench::record(&format!("circuits, {name}, {racks} racks"), "us", least);
             bench::record(&format!("circuits served, {name}, {racks} racks"), "%", share);
             let days = schedule.days().len();
-            println!(
-                "{racks:>5} {name:<16} {least:>8.1} us {reference:>11} {ratio:>9} {days:>6} {share:>5.1} %"
-            );
+            println!("{racks:>5} {name:<16} {least:>8.1} us {days:>6} {share:>5.1} %");
         }
     }
 }
