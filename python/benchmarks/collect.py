@@ -76,6 +76,7 @@ def programs(rows: int, memory: str) -> list[Program]:
         _rust("simulation", "fluid", "fluid"),
         _rust("simulation", "requests", "requests"),
         _python("simulation", "fluid"),
+        _python("simulation", "beside_simgrid", quick=("--quick",)),
         _rust("packets", "circuits", "switch"),
         _rust("packets", "packets", "packets"),
         _rust("packets", "operations", "operations"),
@@ -92,6 +93,7 @@ def programs(rows: int, memory: str) -> list[Program]:
         _rust("slos", "slo", "slo"),
         _rust("slos", "shaping", "shaping"),
         _rust("circuits", "circuits", "schedule"),
+        _python("circuits", "beside_scipy", quick=("--quick",)),
         _rust("analysis", "capture", "read"),
         _python(
             "analysis",
@@ -99,6 +101,7 @@ def programs(rows: int, memory: str) -> list[Program]:
             *("--memory", memory, "--rows", str(rows)),
             quick=("--rows", str(min(rows, 2_000_000))),
         ),
+        _python("analysis", "beside_captures", quick=("--megabytes", "32")),
     ]
 
 

@@ -1,10 +1,10 @@
-"""Speed and memory of `leeward hotspots` on a month of a fleet's telemetry, beside hand-written SQL.
+"""Speed and memory of `leeward hotspots` on a month of a fleet's telemetry, beside DuckDB and Polars by hand.
 
 The file is generated, seeded, in a temporary folder: links of racks and hosts, a sample each 30 seconds, some
 links hot now and then. The SQL is a plain DuckDB query of the same file for utilizations in intervals
-of five minutes and the number of hot ones: a scan and a group. Each runs in a process of its own, so that its
-peak memory is its own, with the same limits. CPU seconds are of all threads; on a shared machine they are
-more reliable than wall-clock seconds.
+of five minutes and the number of hot ones: a scan and a group; Polars does the same, if it is installed. Each
+runs in a process of its own, so that its peak memory is its own, with the same limits (Polars has no limit of
+memory). CPU seconds are of all threads; on a shared machine they are more reliable than wall-clock seconds.
 
     python python/benchmarks/hotspots.py [--rows 100000000] [--memory 4GB] [--threads 2] [--keep FOLDER]
 
@@ -13,6 +13,7 @@ A thousand million rows take about 9 GB of disk (`--rows 1000000000 --memory 16G
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,9 @@ import duckdb
 import numpy
 import pyarrow
 import yaml
+from peers import package_version
 from pyarrow import parquet
-from record import record
+from record import record, record_missing, record_peer
 
 CADENCE_S = 30
 SAMPLES = 86_400
@@ -38,6 +40,8 @@ LINKS = {f"h{host}:{way}": NIC_BPS for host in range(3) for way in ("egress", "i
 }
 """Links of a rack, and their speeds."""
 LINKS_PER_RACK = len(LINKS)
+PEERS = {"by hand": "DuckDB", "polars": "Polars"}
+"""Other programs, by the name of their process."""
 
 
 def generate(folder: Path, rows: int) -> tuple[Path, Path, int]:
@@ -110,6 +114,37 @@ def by_hand(path: str, memory: str, threads: int) -> dict[str, float]:
     }
 
 
+def by_polars(path: str, threads: int) -> dict[str, float]:
+    """Runs the same scan and group in Polars; returns its time and its counts."""
+    # Polars reads the variable when it is imported.
+    os.environ["POLARS_MAX_THREADS"] = str(threads)
+    start = time.perf_counter()
+    import polars
+
+    kinds = {"egress": NIC_BPS, "ingress": NIC_BPS, "uplink": UPLINK_BPS, "downlink": UPLINK_BPS}
+    links = polars.DataFrame({"kind": list(kinds), "bps": list(kinds.values())}).lazy()
+    found = (
+        polars.scan_parquet(path)
+        .group_by("link", ((polars.col("t_s") - 1) // 300).alias("start"))
+        .agg((polars.col("load_bps") * CADENCE_S).sum().alias("bits"), polars.len().alias("samples"))
+        .with_columns(polars.col("link").str.extract("([a-z]+)$").alias("kind"))
+        .join(links, on="kind")
+        .select(
+            polars.len().alias("intervals"),
+            (polars.col("bits") > 0.75 * polars.col("bps") * polars.col("samples") * CADENCE_S)
+            .sum()
+            .alias("hot"),
+        )
+        .collect()
+    )
+    return {
+        "seconds": time.perf_counter() - start,
+        "cpu": time.process_time(),
+        "intervals": found["intervals"][0],
+        "hot": found["hot"][0],
+    }
+
+
 def leeward(path: str, cluster: str, memory: str, threads: int) -> dict[str, float]:
     """Runs the analysis of `leeward hotspots` with its defaults; returns its time and its counts."""
     import leeward as package
@@ -159,7 +194,14 @@ def main() -> None:
         print(f"{rows:,} samples, {path.stat().st_size / 1e9:.1f} GB; limit {options.memory}")
         print(f"{'':<10} {'s':>8} {'CPU s':>8} {'rows/s':>13} {'memory':>8} {'intervals':>12} {'hot':>10}")
         results = {}
-        for program in ("by hand", "leeward"):
+        programs = ["by hand", "leeward"]
+        record_peer("DuckDB", duckdb.__version__)
+        if version := package_version("polars"):
+            record_peer("Polars", version)
+            programs.append("polars")
+        else:
+            record_missing("Polars", "the package polars is not installed")
+        for program in programs:
             arguments = [program, str(path), str(cluster), options.memory, str(options.threads)]
             process = subprocess.run(
                 [sys.executable, __file__, *arguments], stdout=subprocess.PIPE, check=True
@@ -171,19 +213,27 @@ def main() -> None:
                 f" {rows / result['seconds']:>13,.0f}"
                 f" {result['gigabytes']:>5.1f} GB {result['intervals']:>12,} {result['hot']:>10,}"
             )
-            record(f"hotspots, {program}", "s", result["seconds"])
-            record(f"hotspots, {program}, memory", "GB", result["gigabytes"])
-        ratios = {name: results["leeward"][name] / results["by hand"][name] for name in ("seconds", "cpu")}
+            peer = PEERS.get(program)
+            record(f"hotspots, {program}", "s", result["seconds"], peer)
+            record(f"hotspots, {program}, memory", "GB", result["gigabytes"], peer)
         record("hotspots, samples", "samples", rows)
-        record("hotspots, leeward over by hand", "ratio", ratios["seconds"])
-        print(f"leeward over by hand: {ratios['seconds']:.2f}; of CPU time {ratios['cpu']:.2f}")
+        for program in (one for one in programs if one in PEERS):
+            if any(results[program][count] != results["by hand"][count] for count in ("intervals", "hot")):
+                raise RuntimeError(f"other counts {program} than by hand")
+            ratios = {name: results["leeward"][name] / results[program][name] for name in ("seconds", "cpu")}
+            name = f"hotspots, leeward over {program}"
+            record(name, "ratio", ratios["seconds"], PEERS[program])
+            record(f"{name}, processor", "ratio", ratios["cpu"], PEERS[program])
+            print(f"leeward over {program}: {ratios['seconds']:.2f}; of CPU time {ratios['cpu']:.2f}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 5 and sys.argv[1] in {"by hand", "leeward"}:
+    if len(sys.argv) > 5 and sys.argv[1] in {"leeward", *PEERS}:
         kind, path, cluster, memory, threads = sys.argv[1:]
         if kind == "leeward":
             measured = leeward(path, cluster, memory, int(threads))
+        elif kind == "polars":
+            measured = by_polars(path, int(threads))
         else:
             measured = by_hand(path, memory, int(threads))
         print(json.dumps(measured | {"gigabytes": peak_gigabytes()}))

@@ -67,7 +67,7 @@ def figures_of(name: str) -> set[str]:
         return {figure for _, figure, _ in form["peers"]}
     rows = form.get("rows", [])
     names: set[str] = {pattern.format(key) for _, pattern in rows for key, _ in form["columns"]}
-    return names - CONSTANTS["figures"].keys() - set(form.get("without", []))
+    return names.difference(CONSTANTS["figures"], form.get("without", []))
 
 
 def _grid(figures: dict[str, Any], form: dict[str, Any]) -> str:

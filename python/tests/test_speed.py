@@ -15,7 +15,7 @@ import results  # noqa: E402 (the module is not part of the package)
 import tables  # noqa: E402
 
 UNMEASURED = re.compile(
-    r"hotspots, leeward over Polars|beside (SimGrid|nfdump|tshark|SciPy), .*"
+    r"hotspots, leeward over polars|beside (SimGrid|nfdump|tshark|SciPy), .*"
     r"|hdfs, (leeward|sinbad) over default"
 )
 """Figures of benchmarks that are newer than the file. The next `make bench` measures them."""
