@@ -37,6 +37,10 @@ QUICK = ROOT / "target" / "bench-quick.json"
 REFUSED = ROOT / "target" / "bench-refused.json"
 
 
+INTEGRATIONS = ("hdfs", "hdfs-times", "hdfs-full", "hdfs-snapshots", "kubernetes")
+"""Parts that are measured only if `--parts` names them: they take long, and need Maven or Go."""
+
+
 class BusyError(Exception):
     """Other programs run on the machine."""
 
@@ -102,11 +106,8 @@ def programs(rows: int, memory: str) -> list[Program]:
             quick=("--rows", str(min(rows, 2_000_000))),
         ),
         _python("analysis", "beside_captures", quick=("--megabytes", "32")),
+        *(_python(part, "integrations", part, quick=None) for part in INTEGRATIONS),
     ]
-
-
-BY_NAME_ONLY: frozenset[str] = frozenset()
-"""Parts that are measured only if `--parts` names them."""
 
 
 def selected(all_programs: Iterable[Program], parts: list[str] | None, quick: bool) -> list[Program]:
@@ -118,7 +119,7 @@ def selected(all_programs: Iterable[Program], parts: list[str] | None, quick: bo
     known = {program.part: None for program in all_programs}
     if unknown := [part for part in parts or () if part not in known]:
         raise ValueError(f"--parts: no part {unknown[0]!r}; expected some of {', '.join(known)}")
-    wanted = parts or [part for part in known if part not in BY_NAME_ONLY]
+    wanted = parts or [part for part in known if part not in INTEGRATIONS]
     chosen = [program for program in all_programs if program.part in wanted]
     return [program for program in chosen if not quick or program.quick is not None]
 

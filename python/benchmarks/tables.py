@@ -66,7 +66,7 @@ def figures_of(name: str) -> set[str]:
     if "peers" in form:
         return {figure for _, figure, _ in form["peers"]}
     rows = form.get("rows", [])
-    names: set[str] = {pattern.format(key) for _, pattern in rows for key, _ in form["columns"]}
+    names: set[str] = {pattern.format(key) for _, pattern in rows for _, key in form["columns"]}
     return names.difference(CONSTANTS["figures"], form.get("without", []))
 
 
@@ -74,10 +74,10 @@ def _grid(figures: dict[str, Any], form: dict[str, Any]) -> str:
     """A table with a figure in each cell; `without` has the names of figures that do not exist."""
     spread, rows = form.get("spread", True), []
     for title, pattern in form["rows"]:
-        names = [pattern.format(key) for key, _ in form["columns"]]
+        names = [pattern.format(key) for _, key in form["columns"]]
         without = form.get("without", [])
         rows.append([title, *("" if name in without else _cell(figures, name, spread) for name in names)])
-    return _text([form["first"], *(header for _, header in form["columns"])], rows)
+    return _text([form["first"], *(header for header, _ in form["columns"])], rows)
 
 
 def _cell(figures: dict[str, Any], name: str, spread: bool = True) -> str:
@@ -101,10 +101,13 @@ def _conditions(parts: dict[str, Any]) -> str:
     """Conditions of all parts; parts with the same conditions share a row."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for part, one in parts.items():
-        loads = [NOT_MEASURED if one[key] is None else f"{one[key]}" for key in ("load_before", "load_after")]
-        key = (one["date"], one["commit"], str(one["runs"]), *loads, _machine(one["machine"]))
+        loads = [
+            "not recorded" if one[key] is None else f"{one[key]}" for key in ("load_before", "load_after")
+        ]
+        machine = _machine(one["machine"]) + (f"; {one['note']}" if "note" in one else "")
+        key = (one["date"], one["commit"], str(one["runs"]), *loads, machine)
         rows.setdefault(key, []).append(part)
-    head = ["parts", "date", "commit", "runs", "load before a run", "load after a run", "machine"]
+    head = ["parts", "date", "commit", "runs", "load before a run", "load after a run", "machine, notes"]
     return _text(head, [[", ".join(names), *key] for key, names in rows.items()])
 
 

@@ -16,7 +16,7 @@ import tables  # noqa: E402
 
 UNMEASURED = re.compile(
     r"hotspots, leeward over polars|beside (SimGrid|nfdump|tshark|SciPy), .*"
-    r"|hdfs, (leeward|sinbad) over default"
+    r"|hdfs, (parse of 10000|(whole|difference) of 3000) hosts, p99"
 )
 """Figures of benchmarks that are newer than the file. The next `make bench` measures them."""
 
@@ -36,7 +36,9 @@ def test_a_figure_has_a_part_whose_conditions_are_known_and_lies_between_its_end
         if "peer" in figure:
             assert "version" in document["parts"][figure["part"]]["peers"][figure["peer"]], name
     for part, conditions in document["parts"].items():
-        assert {"machine", "date", "commit", "runs", "load_before", "load_after", "peers"} == set(conditions)
+        assert {"machine", "date", "commit", "runs", "load_before", "load_after", "peers"} == (
+            set(conditions) - {"note"}
+        )
         assert any(figure["part"] == part for figure in document["figures"].values()), part
 
 
@@ -104,7 +106,7 @@ def test_parts_with_the_same_conditions_share_a_row(tmp_path: Path) -> None:
     text = tables.table("conditions", written(tmp_path, {"a": part(), "b": part(), "c": other}, {}))
     assert text.splitlines()[2:] == [
         "| a, b | 2026-11-26 | abc | 5 | 0.2 | 1.5 | 2 cores |",
-        "| c | 2026-11-26 | abc | 5 | 0.2 | not measured with this version | P, 4 cores, 8 GB, Linux 6.1 |",
+        "| c | 2026-11-26 | abc | 5 | 0.2 | not recorded | P, 4 cores, 8 GB, Linux 6.1 |",
     ]
 
 
