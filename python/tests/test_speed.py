@@ -16,6 +16,7 @@ import tables  # noqa: E402
 
 UNMEASURED = re.compile(
     r"hotspots, leeward over polars|beside (SimGrid|nfdump|tshark|SciPy), .*"
+    r"|(operations|policy|shaping), .*"
     r"|hdfs, (parse of 10000|(whole|difference) of 3000) hosts, p99"
 )
 """Figures of benchmarks that are newer than the file. The next `make bench` measures them."""

@@ -47,7 +47,8 @@ fn run(seconds: f64, racks: u32, hosts: u32, classes: bool) {
     let records = scenario.run(&|_| true).expect("a run that ends");
     let took = bench::seconds() - began;
     let packets = records.data_packets + records.ack_packets;
-    let name = format!("{racks} racks of {hosts} hosts{}", if classes { ", three classes" } else { "" });
+    let name =
+        format!("operations, {racks} racks of {hosts}{}", if classes { ", three classes" } else { "" });
     if racks == 150 {
         bench::record(&name, "packets/s", packets as f64 / took);
     }
