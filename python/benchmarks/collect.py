@@ -114,14 +114,20 @@ def selected(all_programs: Iterable[Program], parts: list[str] | None, quick: bo
     """The programs to run.
 
     Raises:
-        ValueError: A part does not exist.
+        ValueError: A part does not exist, or a quick run has nothing of the parts.
     """
     known = {program.part: None for program in all_programs}
     if unknown := [part for part in parts or () if part not in known]:
         raise ValueError(f"--parts: no part {unknown[0]!r}; expected some of {', '.join(known)}")
     wanted = parts or [part for part in known if part not in INTEGRATIONS]
-    chosen = [program for program in all_programs if program.part in wanted]
-    return [program for program in chosen if not quick or program.quick is not None]
+    chosen = [
+        program
+        for program in all_programs
+        if program.part in wanted and not (quick and program.quick is None)
+    ]
+    if not chosen:
+        raise ValueError(f"--quick: has nothing of {', '.join(wanted)}; measure it without --quick")
+    return chosen
 
 
 def build(chosen: Iterable[Program]) -> None:

@@ -149,6 +149,8 @@ def test_parts_select_programs_and_a_quick_run_leaves_long_ones_out() -> None:
     assert names(collect.selected(PROGRAMS, None, True)) == ["one", "three"]
     with pytest.raises(ValueError, match=r"^--parts: no part 'd'; expected some of a, b, c$"):
         collect.selected(PROGRAMS, ["d"], False)
+    with pytest.raises(ValueError, match=r"^--quick: has nothing of b; measure it without --quick$"):
+        collect.selected(PROGRAMS, ["b"], True)
 
 
 def test_a_quick_run_has_all_parts() -> None:
