@@ -102,6 +102,10 @@ fn check(read: &Result<Loaded, InputError>) {
         assert!((task.job as usize) < workload.cell_jobs.len());
         assert!((task.kind as usize) < workload.cell_kinds.len());
     }
+    in_order(workload.capacities.iter().map(|change| change.at).collect());
+    for change in &workload.capacities {
+        assert!(change.capacity.0 >= 0 && change.resource.index() < CLUSTER.fabric.resource_count());
+    }
     for change in &workload.rates {
         assert!(change.rate.0 >= 0 && change.resource.index() < CLUSTER.fabric.resource_count());
     }

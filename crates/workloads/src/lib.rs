@@ -46,7 +46,7 @@ mod tasks;
 
 pub use app::App;
 pub use blocks::Blocks;
-pub use cell::{Cell, Constrained, History, UnknownPeak};
+pub use cell::{Cell, Constrained, Growth, History, Losses, UnknownPeak};
 pub use choices::HostChoices;
 pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares, Writers};
@@ -55,8 +55,8 @@ pub use flows::{Flows, Numbers};
 pub use inputs::{Inputs, Tables};
 pub use matrix::{Matrix, Order};
 pub use model::{
-    AppArrival, CellJob, CellKind, CellTask, Failure, Fetch, FileWrite, Flow, Job, Loaded, MOST_BLOCKS,
-    MOST_RECORDS, RateChange, Workload,
+    AppArrival, CapacityChange, CellJob, CellKind, CellTask, DiskServer, Failure, Fetch, FileWrite, Flow,
+    GrownDemand, Job, Loaded, MOST_BLOCKS, MOST_RECORDS, RateChange, Workload,
 };
 pub use phases::Phases;
 pub use rates::Rates;

@@ -35,6 +35,9 @@ impl Workload {
             CellTask { job, kind, ..task }
         }));
         self.tasks.sort_by(|a, b| a.arrive.total_cmp(&b.arrive));
+        self.disk_servers.extend(other.disk_servers);
+        self.capacities.extend(other.capacities);
+        self.capacities.sort_by(|a, b| a.at.total_cmp(&b.at));
         self.apps.extend(other.apps);
         self.apps.sort_by(|a, b| a.arrive.total_cmp(&b.arrive));
         let mut jobs: Vec<_> =

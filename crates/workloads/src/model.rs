@@ -37,6 +37,10 @@ pub struct Workload {
     pub cell_kinds: Vec<CellKind>,
     /// Jobs of the tasks.
     pub cell_jobs: Vec<CellJob>,
+    /// Disk servers of a cell.
+    pub disk_servers: Vec<DiskServer>,
+    /// Changes of links' capacities, by time. They do not depend on the policy.
+    pub capacities: Vec<CapacityChange>,
     /// Reads of written blocks, one stream per source.
     pub reads: Vec<ReadStream>,
     /// Estimation of task demands from history, if enabled.
@@ -86,6 +90,53 @@ pub struct CellKind {
     pub network_share: f64,
     /// Time for which a move stops a task, in seconds.
     pub restart: f64,
+    /// Time in which the tasks send and receive more than their mean rates, which the scheduler does not know.
+    pub growth: Option<GrownDemand>,
+}
+
+/// A time in which tasks send and receive a multiple of their rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GrownDemand {
+    /// Start, in seconds. It is negative if the demand grew before the run.
+    pub from: f64,
+    /// End, in seconds.
+    pub until: f64,
+    /// Rate over the rate without growth; at least 1.
+    pub factor: f64,
+}
+
+impl GrownDemand {
+    /// Returns the factor at a time: 1 before and after the growth.
+    #[inline]
+    pub fn factor_at(&self, seconds: f64) -> f64 {
+        if (self.from..self.until).contains(&seconds) { self.factor } else { 1.0 }
+    }
+}
+
+/// A disk server of a cell: it runs on its host for the entire run, and its traffic crosses the link of the rack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskServer {
+    /// Its host.
+    pub host: HostId,
+    /// Mean rate that it sends, and that it receives, in bit/s.
+    pub bps: u64,
+    /// Peak over mean of its rates; at least 1.
+    pub peak: f64,
+    /// Swing of the mean rates over a day, as a share of the mean rates, up and down.
+    pub day: f64,
+}
+
+/// A new capacity of a link from a time on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CapacityChange {
+    /// Time, in seconds.
+    pub at: f64,
+    /// The link.
+    pub resource: ResourceId,
+    /// New capacity.
+    pub capacity: Load,
+    /// True if the ledger is informed.
+    pub announced: bool,
 }
 
 /// A job of a cell.

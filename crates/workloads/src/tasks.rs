@@ -158,7 +158,14 @@ impl Tasks {
         let kind = *kinds.entry(key).or_insert_with(|| {
             let network_share = if tolerant { self.network_share.get() } else { 0.0 };
             let restart = self.restart.as_secs_f64();
-            workload.cell_kinds.push(CellKind { demand: task, peak, day: 0.0, network_share, restart });
+            workload.cell_kinds.push(CellKind {
+                demand: task,
+                peak,
+                day: 0.0,
+                network_share,
+                restart,
+                growth: None,
+            });
             workload.cell_kinds.len() as u32 - 1
         });
         let Tasks { down, evictions_per_hour, .. } = *self;

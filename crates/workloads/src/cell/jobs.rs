@@ -9,13 +9,17 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::causes::GrowthModel;
 use super::settings::{Cell, UnknownPeak, check_cluster, invalid};
-use crate::model::{CellJob, CellKind, CellTask, Workload};
+use crate::model::{CellJob, CellKind, CellTask, GrownDemand, Workload};
 
 /// Jobs that arrive, and jobs that run at the start.
 const JOB: Kind = Kind::named("cell.job");
 const FIRST: Kind = Kind::named("cell.first");
 const GAPS: Kind = Kind::named("cell.gaps");
+/// Growth of jobs that arrive, and of jobs that run at the start.
+const JOB_GROWTH: Kind = Kind::named("cell.job.growth");
+const FIRST_GROWTH: Kind = Kind::named("cell.first.growth");
 
 /// Thousandths of a processor per task, and the share of jobs with such tasks.
 const SIZES: [(u64, f64); 5] = [(500, 0.30), (1000, 0.30), (2000, 0.20), (4000, 0.15), (8000, 0.05)];
@@ -51,12 +55,17 @@ pub(super) struct Model<'a> {
     /// Sizes of tasks that fit on the hosts.
     sizes: Vec<(u64, f64)>,
     most_tasks: u32,
+    /// Mean bit/s of all tasks in each direction.
+    traffic: f64,
     /// Mean bit/s in each direction per thousandth of a processor.
     bandwidth: f64,
     /// Largest mean rate of a task: its peak then fills the slowest interface.
     most_bps: f64,
     /// Tags that constrained jobs demand, and the normal deviate of bandwidth above which a job is constrained.
     constrained: (u64, f64),
+    growth: Option<GrowthModel>,
+    /// Normal deviate of bandwidth above which a service grows.
+    grows: f64,
 }
 
 /// Generated jobs with their tasks.
@@ -91,19 +100,28 @@ impl<'a> Model<'a> {
         let slowest = |link: Option<_>| link.map_or(f64::INFINITY, |link| capacities.get(link).0 as f64);
         let interfaces = fabric.all_hosts().flat_map(|host| [fabric.egress(host), fabric.ingress(host)]);
         let slowest = interfaces.map(slowest).fold(f64::INFINITY, f64::min);
-        let share = settings.constrained.as_ref().map_or(0.0, |constrained| constrained.share.get());
-        // The logistic curve differs from the normal one by at most a hundredth.
-        let deviate = if share >= 1.0 { f64::NEG_INFINITY } else { ((1.0 - share) / share).ln() / 1.702 };
+        let constrained = settings.constrained.as_ref().map_or(0.0, |constrained| constrained.share.get());
+        let grows = settings.growth.as_ref().map_or(0.0, |growth| growth.share.get());
+        let growth = settings.growth.as_ref().map(GrowthModel::new).transpose()?;
+        let traffic = settings.network.get() * capacity;
         Ok(Model {
             settings,
             processors,
             memory_per_cpu: memory.map_or(MEMORY_PER_CPU, |memory| memory / processors * 1000.0),
             sizes,
             most_tasks,
-            bandwidth: settings.network.get() * capacity / (processors * settings.processors.get()),
+            traffic,
+            bandwidth: traffic / (processors * settings.processors.get()),
             most_bps: slowest / settings.peak.get(),
-            constrained: (tags, deviate),
+            constrained: (tags, least_deviate(constrained)),
+            growth,
+            grows: least_deviate(grows),
         })
+    }
+
+    /// Mean bit/s of all tasks in each direction.
+    pub fn traffic(&self) -> f64 {
+        self.traffic
     }
 
     /// Processors of all hosts.
@@ -143,6 +161,7 @@ impl<'a> Model<'a> {
         let mut drawn = JobDraws::default();
         for (number, job_class) in [(0, JobClass::Service), (1, JobClass::Batch)] {
             let target = self.target_processors(job_class);
+            let growth = self.growth.as_ref().filter(|_| job_class == JobClass::Service);
             drawn.processors = 0.0;
             let mut index = 0;
             while drawn.processors < target {
@@ -151,7 +170,9 @@ impl<'a> Model<'a> {
                 let whole =
                     self.mean_run_time(job_class) * log_normal(&mut random, TIMES) * (TIMES * TIMES).exp();
                 let rest = whole * random.random::<f64>();
-                self.job(&mut random, job_class, 0.0, rest, &mut drawn);
+                let growth =
+                    growth.map(|growth| growth.draw(stream(seed, FIRST_GROWTH, index), rest - whole, whole));
+                self.job(&mut random, job_class, (0.0, rest), growth, &mut drawn);
                 index += 1;
             }
             let processors_per_job = mean(&self.sizes) * mean_tasks(self.most_tasks);
@@ -166,7 +187,8 @@ impl<'a> Model<'a> {
                 }
                 let mut random = stream(seed, JOB, 2 * index + number);
                 let seconds = self.mean_run_time(job_class) * log_normal(&mut random, TIMES);
-                self.job(&mut random, job_class, at, seconds, &mut drawn);
+                let growth = growth.map(|growth| growth.draw(stream(seed, JOB_GROWTH, index), at, seconds));
+                self.job(&mut random, job_class, (at, seconds), growth, &mut drawn);
                 index += 1;
             }
         }
@@ -175,13 +197,14 @@ impl<'a> Model<'a> {
         workload
     }
 
-    /// Draws one job, whose tasks run for `seconds` on average.
+    /// Draws one job, whose tasks arrive at a time and run for `seconds` on average. A job with enough bandwidth has
+    /// the `growth`.
     fn job(
         &self,
         random: &mut ChaCha8Rng,
         job_class: JobClass,
-        arrive: f64,
-        seconds: f64,
+        (arrive, seconds): (f64, f64),
+        growth: Option<GrownDemand>,
         drawn: &mut JobDraws,
     ) {
         let settings = self.settings;
@@ -218,6 +241,7 @@ impl<'a> Model<'a> {
             day: settings.day.get(),
             network_share: if job_class == JobClass::Batch { network_share } else { 0.0 },
             restart: settings.restart.as_secs_f64(),
+            growth: None,
         });
         let at_least_one = |share: f64| Some(((f64::from(tasks) * share) as u32).max(1));
         cell_jobs.push(CellJob {
@@ -228,15 +252,22 @@ impl<'a> Model<'a> {
             },
             tags: if deviate >= self.constrained.1 { self.constrained.0 } else { 0 },
         });
+        let mut busiest = 0.0_f64;
         for _ in 0..tasks {
             let within = if job_class == JobClass::Batch { log_normal(random, WITHIN) } else { 1.0 };
             let factor = log_normal(random, WITHIN);
-            let [egress_bps, ingress_bps] =
-                means.map(|mean| (mean * factor).min(self.most_bps).round() as u64);
+            let rates = means.map(|mean| (mean * factor).min(self.most_bps));
+            busiest = rates.into_iter().fold(busiest, f64::max);
+            let [egress_bps, ingress_bps] = rates.map(|rate| rate.round() as u64);
             // Durations below a second are shorter than any observation interval.
             let duration = (seconds * within).max(1.0);
             all.push(CellTask { arrive, duration, job, kind, egress_bps, ingress_bps });
         }
+        // All tasks grow alike, and no peak exceeds the slowest interface.
+        cell_kinds[kind as usize].growth = growth.filter(|_| deviate >= self.grows).map(|growth| {
+            let most = if busiest > 0.0 { self.most_bps / busiest } else { f64::INFINITY };
+            GrownDemand { factor: growth.factor.min(most).max(1.0), ..growth }
+        });
         drawn.processors += cpus as f64 * f64::from(tasks);
     }
 
@@ -255,6 +286,12 @@ impl<'a> Model<'a> {
 fn log_normal(random: &mut ChaCha8Rng, sigma: f64) -> f64 {
     let deviate: f64 = StandardNormal.sample(random);
     (sigma * deviate - sigma * sigma / 2.0).exp()
+}
+
+/// Returns the normal deviate that about this share of draws exceeds.
+fn least_deviate(share: f64) -> f64 {
+    // The logistic curve differs from the normal one by at most a hundredth.
+    if share >= 1.0 { f64::NEG_INFINITY } else { ((1.0 - share) / share).ln() / 1.702 }
 }
 
 /// Draws one of `choices` by weight.

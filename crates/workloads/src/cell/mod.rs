@@ -10,19 +10,26 @@
 //! requested share. Over time, each task's rate is drawn again every few minutes (by the driver of cells). The rate
 //! never exceeds its peak, and its mean swings over the day.
 //!
+//! Causes of hotspots that last for days are off by default: services whose demand grows, racks that lose uplinks, and
+//! disk servers, whose traffic follows the sizes of disks and not of uplinks (Hotspots section 3.3).
+//!
 //! The scheduler knows a mean and a peak for each job, as if from a history of the job. These numbers are exact, or
 //! differ by a factor drawn for each job. The scheduler knows neither for a new job.
 //!
 //! No public trace of a cell has both the needs and the traffic of tasks, so the model is fitted only to the values
 //! above.
 
+mod causes;
 mod jobs;
 mod settings;
 
+pub use causes::{Growth, Losses};
 use jobs::Model;
+use std::collections::BTreeSet;
+
 use leeward_engine::HistorySettings;
-use leeward_fabric::Cluster;
 use leeward_fabric::input::InputError;
+use leeward_fabric::{Cluster, ResourceId};
 
 use crate::model::{Loaded, MOST_RECORDS, Workload};
 use settings::invalid;
@@ -47,16 +54,34 @@ impl Cell {
             .history
             .as_ref()
             .map(|history| HistorySettings { window: history.window, percentile: history.percentile.get() });
-        let workload = Workload { history, ..model.generate(seed, horizon) };
-        let Workload { tasks, cell_jobs, .. } = &workload;
+        let disk_servers = causes::disk_servers(self, cluster, model.traffic())?;
+        let losses = self.losses.as_ref().map(|losses| losses.generate(cluster, seed, horizon));
+        let capacities = losses.transpose()?.unwrap_or_default();
+        let workload = Workload { history, disk_servers, capacities, ..model.generate(seed, horizon) };
+        let Workload { tasks, cell_jobs, disk_servers, capacities, .. } = &workload;
         let first = tasks.partition_point(|task| task.arrive <= 0.0);
-        let provenance = format!(
+        let mut provenance = format!(
             "cell, generated: {} tasks of {} jobs, {first} of them at the start; {:.0} of {:.0} processors requested",
             tasks.len(),
             cell_jobs.len(),
             model.demand(),
             model.all_processors()
         );
+        if self.growth.is_some() {
+            let grown = workload.cell_kinds.iter().filter(|kind| kind.growth.is_some()).count();
+            provenance += &format!("; {grown} services grow");
+        }
+        if let Some(Losses { left, .. }) = &self.losses {
+            let racks: BTreeSet<ResourceId> = capacities.iter().map(|change| change.resource).collect();
+            provenance += &format!(
+                "; {} racks have {:.0} % of their uplinks at times",
+                racks.len() / 2,
+                100.0 * left.get()
+            );
+        }
+        if !disk_servers.is_empty() {
+            provenance += &format!("; {} disk servers", disk_servers.len());
+        }
         Ok(Loaded { workload, provenance })
     }
 }

@@ -7,6 +7,7 @@ use leeward_fabric::{Cluster, Nanos, Shape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::causes::{Growth, Losses};
 use crate::settings::{Factor, Share};
 
 /// Generated tasks of a cell.
@@ -52,6 +53,15 @@ pub struct Cell {
     pub history: Option<History>,
     /// Jobs with constrained hosts; none if absent.
     pub constrained: Option<Constrained>,
+    /// Services whose demand grows beyond the data of the scheduler; none if absent.
+    pub growth: Option<Growth>,
+    /// Racks that lose a part of their uplinks; none if absent.
+    pub losses: Option<Losses>,
+    /// Traffic of disk servers, in each direction, as a share of the mean traffic of all tasks; 0 is no disk servers.
+    /// Each host with disks has a server, whose traffic is in proportion to the capacity of its disks (Hotspots section
+    /// 3.2: 75 % of the applications' traffic is reads and writes of storage; section 3.3: data is placed without
+    /// regard to bandwidth).
+    pub storage: Share,
 }
 
 /// Substitute for an unknown peak (Hotspots section 5.1 leaves it open).
@@ -116,6 +126,9 @@ impl Default for Cell {
             unknown_peak: UnknownPeak::Zero,
             history: None,
             constrained: None,
+            growth: None,
+            losses: None,
+            storage: share(0.0),
         }
     }
 }
@@ -172,11 +185,11 @@ impl Cell {
     }
 }
 
-/// Shortest window of a history: the interval of traffic reports.
-const SHORTEST: Nanos = Nanos(300 * Nanos::SECOND.0);
+/// Shortest window of a history, and shortest cause of hotspots: the interval of traffic reports.
+pub(super) const SHORTEST: Nanos = Nanos(300 * Nanos::SECOND.0);
 
 /// Longest time in the settings.
-const LONGEST: Nanos = Nanos(366 * 86_400 * Nanos::SECOND.0);
+pub(super) const LONGEST: Nanos = Nanos(366 * 86_400 * Nanos::SECOND.0);
 
 /// Rejects clusters without rack links or without processors.
 pub(super) fn check_cluster(cluster: &Cluster) -> Result<(), String> {

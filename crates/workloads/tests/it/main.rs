@@ -1,6 +1,7 @@
 //! Tests of workloads: their sources, and the generated hour beside the paper's statistics.
 
 mod cell;
+mod cell_causes;
 mod choices;
 mod facebook;
 mod faults;

@@ -99,6 +99,13 @@ pub fn check(workload: &Workload, cluster: &Cluster, horizon: f64) {
     within(workload.files.iter().map(|file| file.start).collect());
     let submitted: Vec<f64> = workload.jobs.iter().map(|job| job.start).collect();
     assert!(submitted.is_sorted() && submitted.iter().all(|at| at.is_finite() && *at < horizon));
+    within(workload.capacities.iter().map(|change| change.at).collect());
+    for change in &workload.capacities {
+        assert!(change.capacity.0 >= 0 && change.resource.index() < cluster.fabric.resource_count());
+    }
+    for server in &workload.disk_servers {
+        assert!(server.host.index() < cluster.fabric.host_count() && server.peak >= 1.0);
+    }
     for change in &workload.rates {
         assert!(change.rate.0 >= 0 && change.resource.index() < cluster.fabric.resource_count());
     }
