@@ -3,6 +3,7 @@
 mod app_sequence;
 mod apps;
 mod cell;
+mod cell_causes;
 mod choices;
 mod coflows;
 mod faults;

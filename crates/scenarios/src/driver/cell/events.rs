@@ -2,16 +2,31 @@
 
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
+use leeward_workloads::{CapacityChange, Workload};
 
 use super::Driver;
-use crate::scenario::{Event, HostState};
+use crate::scenario::{Change, Event, HostState, Scenario};
+
+/// Returns the events of a scenario and the capacity changes of its workload, by time. At equal times, the scenario's
+/// events come last, so that they decide.
+pub(super) fn by_time(scenario: &Scenario, workload: &Workload) -> Vec<Event> {
+    let event = |&CapacityChange { at, resource, capacity, announced }: &CapacityChange| Event {
+        at: Nanos::from_secs_f64(at),
+        change: Change::Capacity(resource, capacity),
+        announced,
+    };
+    let of_workload = workload.capacities.iter().map(event);
+    let mut events: Vec<Event> = of_workload.chain(scenario.events.iter().copied()).collect();
+    events.sort_by_key(|event| event.at);
+    events
+}
 
 impl Driver<'_> {
     /// Applies all events that are due.
     pub(super) fn apply_events(&mut self, now: Nanos) {
-        while let Some(event) = self.scenario.events.get(self.events).filter(|event| event.at <= now) {
-            self.events += 1;
-            self.apply_event(now, *event);
+        while let Some(&event) = self.events.get(self.applied).filter(|event| event.at <= now) {
+            self.applied += 1;
+            self.apply_event(now, event);
         }
     }
 
@@ -33,8 +48,9 @@ impl Driver<'_> {
         }
     }
 
-    /// Removes the tasks of a failed host. They wait for other hosts, where they continue.
+    /// Removes the tasks of a failed host, which wait for other hosts, where they continue. Its disk server is silent.
     fn fail_host(&mut self, now: Nanos, host: HostId) {
+        self.disk_servers.stop(host, &mut self.loads);
         for task in self.running.of_host(&self.fabric, host) {
             self.requeue(now, task);
         }

@@ -9,7 +9,11 @@
 //! the rack and the link of the pod. (A cell's tasks talk to storage and to other tasks anywhere; locality is not
 //! modeled.) Every five minutes, each task's rate is drawn by a hash of seed, task and time. The rate is the task's
 //! mean rate times a level. The level is `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u; it has a mean of 1 and
-//! is at most `peak`. The rate does not depend on the location of a task, nor on any other task.
+//! is at most `peak`. The rate does not depend on the location of a task, nor on any other task. During the growth of a
+//! service, its rates are multiplied as they are drawn.
+//!
+//! **Traffic of disk servers** crosses the links of their racks and pods too. It is drawn in the same way, in both
+//! directions alike.
 //!
 //! **Loads of links.** Tasks share a link in proportion to their requested rates. The link carries the sum of these
 //! rates, or its capacity if that is less. Hosts' own interfaces are not modeled.
@@ -20,7 +24,9 @@
 //! A task without a host waits and is requested again in each interval. A moved task is down for its restart time and
 //! then continues. A task whose host fails also restarts, after it gets another host.
 
+mod disk_servers;
 mod events;
+mod levels;
 mod loads;
 mod running;
 mod telemetry;
@@ -40,11 +46,13 @@ use leeward_workloads::{CellTask, Workload};
 use crate::driver::error::{Progress, RunError};
 use crate::outage::Outages;
 use crate::record::{CellInterval, CellTasks, Host, LinkRecorder, Record, Task};
-use crate::scenario::Scenario;
+use crate::scenario::{Event, Scenario};
 use crate::telemetry::{Counter, Reporters, Telemetry};
 
+use disk_servers::DiskServers;
+use levels::Levels;
 use loads::Loads;
-use running::{Levels, Running};
+use running::Running;
 
 /// A run.
 struct Driver<'a> {
@@ -59,6 +67,7 @@ struct Driver<'a> {
     links: LinkRecorder,
     loads: Loads,
     running: Running,
+    disk_servers: DiskServers,
     /// Tasks by the step at which they end without further delay.
     ends: BTreeMap<u64, Vec<u32>>,
     /// Tasks by the step at which their restart ends.
@@ -68,7 +77,10 @@ struct Driver<'a> {
     sequence: u64,
     arrived: usize,
     waiting_tasks: waiting::WaitingTasks,
-    events: usize,
+    /// Events of the scenario and of the workload, by time.
+    events: Vec<Event>,
+    /// Number of applied events.
+    applied: usize,
     step: u64,
     outputs: Vec<Output>,
     /// Activity of tasks since the last recorded interval.
@@ -107,7 +119,8 @@ impl<'a> Driver<'a> {
         let history = workload.history;
         let policies = Policies { cooldown, hot_test, history, ..policies };
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
-        let levels = Levels::new(seed, interval);
+        let levels = Levels::of_tasks(seed, interval);
+        let disk_levels = Levels::of_disk_servers(seed, interval);
         Ok(Driver {
             engine: Engine::new(ledger, policies, seed, Explain::Off),
             moves: has_moves,
@@ -115,6 +128,7 @@ impl<'a> Driver<'a> {
             links: LinkRecorder::new(&fabric, scenario.ledger.hot).without_hosts(),
             loads: Loads::new(fabric.clone(), scenario.ledger.hot),
             running: Running::new(&fabric, workload.tasks.len(), levels),
+            disk_servers: DiskServers::new(&fabric, &workload.disk_servers, disk_levels),
             outages: Outages::new(fabric.clone(), truth),
             ends: BTreeMap::new(),
             restarts: BTreeMap::new(),
@@ -122,7 +136,8 @@ impl<'a> Driver<'a> {
             sequence: 0,
             arrived: 0,
             waiting_tasks: waiting::WaitingTasks::new(workload),
-            events: 0,
+            events: events::by_time(scenario, workload),
+            applied: 0,
             step: 0,
             outputs: Vec::new(),
             activity: CellTasks::default(),
@@ -151,7 +166,9 @@ impl<'a> Driver<'a> {
             self.report_rates(now);
             self.read_counters(now);
             self.request_hosts(now);
-            self.running.redraw(self.step, now.as_secs_f64(), &mut self.loads);
+            let at = now.as_secs_f64();
+            self.running.redraw(self.step, at, &mut self.loads);
+            self.disk_servers.redraw(self.step, at, &self.outages, &mut self.loads);
             self.loads.settle(self.outages.truth());
             let next = now.plus(interval).min(horizon);
             while interval_end <= next {

@@ -1,56 +1,13 @@
 //! Tasks on hosts: their location, current traffic, and end.
 
-use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
-use leeward_registry::random::{Draws, Kind};
-use leeward_workloads::{CellKind, Workload};
+use leeward_fabric::{DomainId, Fabric, HostId};
+use leeward_workloads::{CellKind, GrownDemand, Workload};
 
+use super::levels::{Levels, Moment};
 use super::loads::{Loads, Rates};
-
-const LEVEL: Kind = Kind::named("cell.level");
-
-/// Time for which a task's rate stays constant, in seconds.
-const LEVEL_SECONDS: f64 = 300.0;
-
-const DAY: f64 = 86_400.0;
 
 /// Position of a task without a host.
 const NOWHERE: u32 = u32::MAX;
-
-/// Current rates of tasks, as multiples of their means.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Levels {
-    draws: Draws,
-    /// Number of steps for which a rate stays constant.
-    steps: u64,
-}
-
-impl Levels {
-    /// Creates the levels of a run with steps of this length.
-    pub fn new(seed: u64, step: Nanos) -> Levels {
-        let steps = (LEVEL_SECONDS / step.as_secs_f64()).round().max(1.0) as u64;
-        Levels { draws: Draws::new(seed, LEVEL), steps }
-    }
-
-    /// Returns a task's level at a step: from 0 to `peak`, with a mean of 1.
-    #[inline]
-    fn level(&self, task: u32, step: u64, peak: f64) -> f64 {
-        if peak <= 1.0 {
-            return 1.0;
-        }
-        let u = self.draws.draw(u64::from(task), (step + u64::from(task)) / self.steps);
-        peak * (1.0 - (1.0 - u).powf(1.0 / (peak - 1.0)))
-    }
-
-    /// Returns the group whose rates change at a step.
-    fn changing(&self, step: u64) -> usize {
-        ((self.steps - step % self.steps) % self.steps) as usize
-    }
-
-    /// Returns the group of a task; rates of a group change at the same step.
-    fn group(&self, task: u32) -> usize {
-        (u64::from(task) % self.steps) as usize
-    }
-}
 
 /// A task on a host.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +31,7 @@ struct PlacedTask {
     peak: f64,
     day: f64,
     network_share: f64,
+    growth: Option<GrownDemand>,
 }
 
 /// All tasks on hosts.
@@ -96,7 +54,7 @@ impl Running {
         let all = fabric.all_hosts().filter_map(|host| fabric.cpus(host)).map(|cpus| cpus.0).sum();
         Running {
             levels,
-            groups: vec![Vec::new(); levels.steps as usize],
+            groups: vec![Vec::new(); levels.groups()],
             position: vec![NOWHERE; tasks],
             racks: vec![[Vec::new(), Vec::new()]; fabric.rack_count()],
             cpus: (0, all),
@@ -169,7 +127,7 @@ impl Running {
         debug_assert!(self.get(task).is_none(), "task {task} is on a host already");
         let rack = fabric.rack_of(host);
         let demand = &workload.tasks[task as usize];
-        let CellKind { peak, day, network_share, demand: declared, .. } =
+        let CellKind { peak, day, network_share, demand: declared, growth, .. } =
             workload.cell_kinds[demand.kind as usize];
         let of_rack = &mut self.racks[rack.index()][usize::from(declared.tolerant)];
         let of_group = &mut self.groups[self.levels.group(task)];
@@ -188,6 +146,7 @@ impl Running {
             peak,
             day,
             network_share,
+            growth,
         });
         of_rack.push(task);
         self.cpus.0 += cpus(task, workload);
@@ -244,14 +203,14 @@ impl Running {
         let levels = self.levels;
         let placed = self.get_mut(task);
         placed.down = false;
-        placed.draw(&levels, step, swing(now), loads);
+        placed.draw(&levels, step, Moment::new(now), loads);
     }
 
     /// Draws the rates that change at a step.
     pub fn redraw(&mut self, step: u64, now: f64, loads: &mut Loads) {
-        let (group, swing) = (self.levels.changing(step), swing(now));
+        let (group, moment) = (self.levels.changing(step), Moment::new(now));
         for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
-            placed.draw(&self.levels, step, swing, loads);
+            placed.draw(&self.levels, step, moment, loads);
         }
     }
 
@@ -280,8 +239,9 @@ impl PlacedTask {
     }
 
     /// Draws the rates for a step.
-    fn draw(&mut self, levels: &Levels, step: u64, swing: f64, loads: &mut Loads) {
-        let factor = levels.level(self.task, step, self.peak) * (1.0 + self.day * swing);
+    fn draw(&mut self, levels: &Levels, step: u64, moment: Moment, loads: &mut Loads) {
+        let grown = self.growth.map_or(1.0, |growth| growth.factor_at(moment.now));
+        let factor = levels.level(self.task, step, self.peak) * (1.0 + self.day * moment.swing) * grown;
         let rates = self.means.map(|mean| (mean as f64 * factor + 0.5) as i64);
         let before = std::mem::replace(&mut self.rates, rates);
         loads.add_request(self.rack, [rates[0] - before[0], rates[1] - before[1]]);
@@ -292,12 +252,6 @@ impl PlacedTask {
 /// its traffic.
 fn speed(phi: f64, share: f64) -> f64 {
     if phi == 0.0 { 1.0 } else { share / ((1.0 - phi) * share + phi) }
-}
-
-/// Returns the factor of the daily swing: a sine that is zero at the start of the run and has its maximum six hours
-/// later.
-fn swing(now: f64) -> f64 {
-    (std::f64::consts::TAU * now / DAY).sin()
 }
 
 fn cpus(task: u32, workload: &Workload) -> u64 {

@@ -31,6 +31,22 @@ pub fn uneven(name: &str, text: &str) -> Scenario {
     read(name, cluster, text)
 }
 
+/// A scenario on eight racks of four hosts with 10 Gb/s each way. Hosts of two racks have 10 TB of disks and no
+/// processors, and hosts of two others have 5 TB.
+pub fn with_disks(name: &str, text: &str) -> Scenario {
+    let disks = |terabytes: u32| {
+        format!(
+            "{{count: 2, kind: disk, cpus: 0, devices: [{{read: 1GB/s, write: 1GB/s, capacity: {terabytes}TB}}]}}"
+        )
+    };
+    let cluster = format!(
+        "racks: [{{count: 4}}, {}, {}]\nhosts_per_rack: 4\nnic: 10Gbps\nrack_link: 10Gbps\ncpus: 32\n",
+        disks(10),
+        disks(5)
+    );
+    read(name, &cluster, text)
+}
+
 /// A line of a list of tasks.
 #[derive(Clone, Debug)]
 pub struct ListedTask {
