@@ -61,6 +61,19 @@ def test_links_of_a_run_become_telemetry_with_the_same_utilization(tmp_path: Pat
     }
 
 
+def test_a_link_that_lost_capacity_is_as_full_as_the_run_says(tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(RACKS)
+    rows = [
+        {"start_s": 300.0 * at, "link": "r0:uplink", "load_bps": load, "utilization": utilization}
+        for at, (load, utilization) in enumerate([(8e9, 0.4), (8e9, 0.8), (0.0, 0.0)])
+    ]
+    telemetry = samples(pyarrow.Table.from_pylist(rows), cluster)
+    seen = telemetry.engine.arrow(windows(telemetry).table).sort_by("start_ms").to_pylist()
+    assert [row["ppm"] for row in seen] == [400_000, 800_000, 0]
+    assert [row["capacity_bits"] for row in seen] == [6e12, 3e12, 6e12]
+
+
 def test_workers_use_the_links_of_their_rack_before_and_after_a_move() -> None:
     # The first task is on rack 0 until 300 s, and then on rack 1. The second task is not network-intensive.
     columns: dict[str, list[Any]] = {
@@ -141,6 +154,6 @@ def test_figures_of_a_synthetic_fleet_are_marked_and_have_no_deviation() -> None
             assert "planted in a made-up fleet" in drawing.render(draw(results, rows))["svg"].decode()
 
 
-def test_figure_9_uses_the_cluster_of_chunk_placement() -> None:
+def test_figure_9_uses_the_cluster_of_the_month() -> None:
     (row,) = prevalence.provision_rows(Results())
-    assert row.ours == pytest.approx(4.5 / 2)
+    assert row.ours == pytest.approx(31.5 / 14)
