@@ -16,6 +16,7 @@ from leeward_reproduce.hotspots.sweeps import (
     CELL,
     INCIDENTS,
     LEAST_S,
+    MONTH_FILE,
     PILOT,
     PILOT_MANY,
     UPLINKS_FILE,
@@ -126,7 +127,7 @@ def test_leeward_is_no_worse_than_utp_in_hot_tors_and_in_moves(rows: list[Row]) 
 def test_the_incidents_and_the_cell_are_readable_and_described() -> None:
     files = [path for path in sorted(INCIDENTS.glob("*.yaml")) if not path.stem.endswith("-cluster")]
     assert len(files) == 4
-    for path in [CELL, *files]:
+    for path in [CELL, MONTH_FILE, *files]:
         assert read_scenario(path).policies
         assert path.read_text(encoding="utf-8").startswith("# ")
 

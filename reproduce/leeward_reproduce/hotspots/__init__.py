@@ -45,20 +45,20 @@ _FLEET = (fleet.FLEET,)
 FIGURES = {
     "3": Figure(
         "hot links by direction and cross-section",
-        prevalence.CELL_SWEEPS,
+        prevalence.MONTH_SWEEPS,
         prevalence.section_rows,
         None,
         _FLEET,
     ),
     "4": Figure(
-        "durations of hotspots", prevalence.CELL_SWEEPS, prevalence.duration_rows, prevalence.lasting
+        "durations of hotspots", prevalence.DURATION_SWEEPS, prevalence.duration_rows, prevalence.lasting
     ),
-    "5": Figure("hot links by kind of rack", prevalence.KIND_SWEEPS, prevalence.kind_rows),
+    "5": Figure("hot links by kind of rack", prevalence.MONTH_SWEEPS, prevalence.kind_rows),
     "6": Figure("owners of the hotspots of mixed racks", (), fleet.split_rows, fleet.owners, _FLEET),
     "7": Figure("bandwidth per compute unit of jobs", (), fleet.job_rows, fleet.needs, _FLEET),
     "8": Figure(
         "network-intensive tasks and utilization",
-        prevalence.CELL_SWEEPS,
+        prevalence.MONTH_SWEEPS,
         prevalence.crowding_rows,
         prevalence.crowding,
     ),

@@ -33,13 +33,44 @@ PILOT_MANY = Sweep("pilot", CELL, ("borg", "utp-reactive", "utp"), tables=True, 
 PILOT_LEEWARD = Sweep("pilot", CELL, ("leeward",), tables=True, max_seeds=3)
 """The pilot cell under `leeward`, which decides as `utp` does; stored with the runs of the pilot."""
 PILOT_PAIR = Sweep("pilot", CELL, ("borg", "utp"), tables=True)
-"""The pilot cell under the two policies of figures 3, 4, 8 and 19."""
+"""The pilot cell under the two policies of figure 19."""
 PILOT_GROWN = Sweep("pilot-grown", CELL, ("utp",), fixed=((NETWORK, GROWN),), tables=True)
 """The pilot cell with more traffic."""
 PILOT_STRICT = Sweep("pilot", CELL, (STRICT,), tables=True)
 """The pilot cell with spread before all lower-ranked objectives; stored with the runs of the pilot."""
 FLEET = Sweep("fleet", CELL, ("borg", "utp"), axis=NETWORK, values=FLEET_LOADS, tables=True)
 """Cells under several loads (figure 15)."""
+
+MONTH_FILE = HERE / "month.yaml"
+MONTH_CLUSTER = HERE / "clusters" / "month.yaml"
+MONTH_LOADS = ("0.115", "0.2", "0.285")
+"""Loads of tasks in the cells that represent a fleet. With the traffic of disk servers, the average load of
+ToRs is that of `FLEET_LOADS`."""
+MONTH = Sweep("month", MONTH_FILE, ("borg",), axis=NETWORK, values=MONTH_LOADS, tables=True, max_seeds=5)
+"""A month of cells with causes of hotspots that last for days (figures 3, 4, 5 and 8)."""
+_GROWTH, _LOSSES, _PEAK = (f"workloads[0].cell.{name}" for name in ("growth", "losses", "peak"))
+MONTH_PLAIN = Sweep(
+    "month-plain",
+    MONTH_FILE,
+    ("borg",),
+    fixed=((_GROWTH, "null"), (_LOSSES, "null")),
+    axis=NETWORK,
+    values=MONTH_LOADS,
+    tables=True,
+    max_seeds=3,
+)
+"""The same month without growth of services and without losses of uplinks."""
+MONTH_STEADY = Sweep(
+    "month-steady",
+    MONTH_FILE,
+    ("borg",),
+    fixed=((_PEAK, "1"),),
+    axis=NETWORK,
+    values=MONTH_LOADS,
+    tables=True,
+    max_seeds=3,
+)
+"""The same month with rates that change with the time of day alone."""
 
 INCIDENTS = HERE / "incidents"
 UPLINKS_FILE = INCIDENTS / "halved-uplinks.yaml"
@@ -107,7 +138,7 @@ CHUNKS_PAIR = Sweep(
     tables=True,
     ignores_horizon=True,
 )
-"""The policies of figures 5 and 20, under all seeds."""
+"""The policies of figure 20, under all seeds."""
 DEGRADED = Sweep(
     "degraded", INCIDENTS / "degraded-reads.yaml", ("uniform",), tables=True, ignores_horizon=True
 )
