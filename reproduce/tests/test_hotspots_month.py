@@ -106,7 +106,8 @@ def test_durations_are_counted_over_the_cells_of_all_loads(results: Results) -> 
     third = 100 / 3
     for words, reported in paper.DURATIONS.items():
         row = rows[f"hotspots that last {words}, borg"]
-        assert (row.ours, row.paper, row.holds) == (pytest.approx(third), reported, None)
+        assert row.ours == pytest.approx(third)
+        assert (row.paper, row.holds) == (reported, None)
     hours = [0.5, 2, 30]
     long = 100 * hours[2] / sum(hours)
     assert rows["hot time in hotspots that last a day or more, borg"].ours == pytest.approx(long)
