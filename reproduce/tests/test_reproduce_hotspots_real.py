@@ -175,7 +175,7 @@ def test_rows_have_the_requests_at_hot_racks_before_and_after() -> None:
     assert rows["writes that went to High, ccp"] == 75.0
     assert rows["blocks that HDFS's policy placed, ccp"] == 5.0
     (row, *_) = FIGURES["20"].rows([example_pair(1), example_pair(2)])
-    assert row.paper == -30.0
+    assert (row.paper, row.paper_high) == (-60.0, -30.0)
     assert row.ours == pytest.approx(-50.0)
     used = FIGURES["20"].rows([example_pair(1), example_pair(2)])[-1]
     assert (used.quantity, used.ours, used.simulator) == ("processors in use, ccp", 80.0, None)

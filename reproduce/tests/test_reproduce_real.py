@@ -16,7 +16,7 @@ from leeward_reproduce.hdfs import Shape
 from leeward_reproduce.hdfs.usage import RejectedRunError
 from leeward_reproduce.real import bench, results, rows, scenario_files
 from leeward_reproduce.real.rows import Pair, Values, values
-from leeward_reproduce.rows import Reason, Row
+from leeward_reproduce.rows import INSIDE, WIDE, Reason, Row
 from leeward_reproduce.table import table
 
 NAN = math.nan
@@ -69,16 +69,17 @@ def test_a_seed_counts_for_both_columns_or_for_none_and_the_note_has_their_numbe
 
 def test_a_difference_from_the_paper_has_its_reason_unless_the_interval_includes_the_value() -> None:
     def of(reported: float, unit: str = "s", is_change: bool = False) -> Row:
-        of_seeds, reason = Values([], [1.0, 3.0], 2), Reason("a reason", "a sweep")
+        of_seeds, reason = Values([], [1.0, 2.0, 3.0], 3), Reason("a reason", "a sweep")
         return rows.row("6", "it", unit, of_seeds, reported, "a note", reason, is_change)
 
     def text(reported: float) -> tuple[str, str, str]:
         row = of(reported)
         return row.note, row.reason, row.tested
 
-    # The mean is 2, and the interval goes from -10.7 to 14.7.
+    # The mean is 2, and the interval goes from -0.5 to 4.5.
     assert text(2.1) == ("a note", "", "")
-    assert text(4.0) == ("a note", "the interval includes the paper's value", "the interval over seeds")
+    assert text(4.0) == ("a note", f"{INSIDE.text}; a reason", INSIDE.tested)
+    assert text(1.5) == ("a note", f"{WIDE.text}; a reason", "")
     assert text(40.0) == ("a note", "a reason", "a sweep")
     change = of(30.0, "%", is_change=True)
     assert (change.deviation_percent, change.deviation_points, change.holds) == (None, -28.0, False)
