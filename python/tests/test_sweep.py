@@ -110,7 +110,7 @@ def test_ray_does_not_change_the_results(scenario: Path, tmp_path: Path) -> None
     def coolest(request: BlockRequest, view: View) -> Any:
         return view.residual_in
 
-    policies = [*POLICIES, coolest]
+    policies: list[Any] = [*POLICIES, coolest]
     for backend in ("threading", "ray"):
         sweep.run(scenario, policies, seeds=range(1, 5), jobs=2, backend=backend, out=tmp_path / backend)
     assert contents(tmp_path / "threading") == contents(tmp_path / "ray")
