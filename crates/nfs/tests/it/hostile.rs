@@ -2,10 +2,11 @@
 
 use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use leeward_fabric::Nanos;
 use leeward_nfs::calls::{NFS, READ, VERSION, WRITE};
+use leeward_nfs::clock::Clock;
 use leeward_nfs::proxy::{Limits, ProxySettings};
 use leeward_nfs::rpc::{Credential, call};
 use leeward_shaping::Caps;
@@ -70,9 +71,9 @@ fn places_of_a_client_that_has_gone_are_free_when_the_server_does_not_answer() {
         wait_for("a request at the server", || !server.seen().is_empty()).await;
         drop(client);
         let mut other = Client::connect_from("127.0.0.3", proxy.address).await;
-        let started = Instant::now();
+        let clock = Clock::start();
         assert!(other.write("file", 0, b"data").await);
-        assert!(started.elapsed() > Duration::from_millis(300), "the place was kept for the patience");
+        assert!(clock.now() > Nanos(300_000_000), "the place was kept for the patience");
         wait_for("the end", || proxy.handle.load() == (1, 0, 0)).await;
         assert_eq!(proxy.handle.report().unanswered, 1);
         proxy.stop().await;
@@ -179,8 +180,8 @@ fn parts_of_calls_of_many_connections_fit_in_the_buffer() {
     let part = &whole[..whole.len() - 1];
     let mut connections: Vec<(TcpStream, usize)> =
         (0..120).map(|at: u8| (pushing([127, 0, 0, 2 + at / 60], program.address), 0)).collect();
-    let end = Instant::now() + Duration::from_secs(2);
-    while Instant::now() < end {
+    let clock = Clock::start();
+    while clock.now() < Nanos(2 * Nanos::SECOND.0) {
         for (stream, sent) in &mut connections {
             match stream.write(&part[*sent..]) {
                 Ok(bytes) => *sent += bytes,
