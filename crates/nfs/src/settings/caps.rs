@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn errors_name_their_option() {
-        let cases: [(fn(&mut Arguments), &str); 9] = [
+        type Change = fn(&mut Arguments);
+        let cases: [(Change, &str); 9] = [
             (|given| given.outstanding = Some(0), "--outstanding: 0"),
             (|given| given.outstanding_reads = Some(0), "--outstanding-reads: 0"),
             (|given| given.outstanding_read_bytes = one("0B"), "--outstanding-read-bytes: 0B"),

@@ -28,14 +28,16 @@ struct Item {
     ever: (u64, u64),
 }
 
+/// Rate, burst and content of each bucket, in quarters.
+type Buckets = Vec<(u64, u64, u64)>;
+
 #[derive(Clone, Debug)]
 struct Flow {
     settings: Workload,
-    /// Rate, burst and content in quarters.
-    buckets: Vec<(u64, u64, u64)>,
+    buckets: Buckets,
     at: u64,
     /// Buckets of a suspended workload, and their time.
-    kept: Option<(Vec<(u64, u64, u64)>, u64)>,
+    kept: Option<(Buckets, u64)>,
     /// Time at which the first request behind the limits passes.
     timer: Option<u64>,
     /// End tag of the last request, and the start tag of the first waiting one.
