@@ -83,12 +83,14 @@ func Rank(request Request) (*Ranking, Outcome) {
 	}
 	scorer := newScorer(request.View, request.Demand)
 	sum, scored, unknown, measured := int64(0), 0, 0, 0
+	last := snapshot.None
 	for node := range request.Nodes {
-		host := names.Host(node)
+		host := names.HostAfter(last, node)
 		if host == snapshot.None {
 			unknown++
 			continue
 		}
+		last = host
 		utilization := scorer.utilization(host)
 		if !math.IsNaN(utilization) {
 			measured++

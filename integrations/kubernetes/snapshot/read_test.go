@@ -156,6 +156,31 @@ func TestSnapshotsOfOneClusterShareTheirNames(t *testing.T) {
 	}
 }
 
+func TestTheHostAfterAnotherIsTheHostOfTheNameInAnyOrder(t *testing.T) {
+	names := read(t, fake.Tree(0, 4, 5).Whole(), nil).Names()
+	asked := []string{"other"}
+	for host := range names.Hosts() {
+		asked = append(asked, names.HostName(int32(host)))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		random.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+		// The second time, each name comes after the same one as before.
+		for range 2 {
+			last := None
+			for _, name := range asked {
+				host := names.HostAfter(last, name)
+				if host != names.Host(name) {
+					t.Fatalf("%s after %d: %d", name, last, host)
+				}
+				if host != None {
+					last = host
+				}
+			}
+		}
+	}
+}
+
 func TestASnapshotIsAsOldAsItsState(t *testing.T) {
 	network := fake.Tree(0, 1, 1)
 	first := read(t, network.Whole(), nil)

@@ -7,6 +7,7 @@ package snapshot
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -99,6 +100,8 @@ type Names struct {
 	tables [tableCount][mostColumns][]string
 	rows   [tableCount]map[string]int32
 	hosts  []HostLinks
+	// after has, for each host, the one that callers asked for next.
+	after []atomic.Int32
 }
 
 // HostLinks has the rows of the links between a host and the core, [None] for those that the cluster does not have.
@@ -132,6 +135,7 @@ func newNames(read *[tableCount]rowsOf) (*Names, error) {
 	for host := range n.hosts {
 		n.hosts[host] = n.linksOf(host)
 	}
+	n.after = make([]atomic.Int32, n.Hosts())
 	return n, nil
 }
 
@@ -168,6 +172,21 @@ func (n *Names) Link(name string) int32 { return n.row(links, name) }
 
 // Host returns the row of a host by its name, or [None].
 func (n *Names) Host(name string) int32 { return n.row(hosts, name) }
+
+// HostAfter returns the same as [Names.Host], and is faster if the caller asked for this name after the previous host before.
+func (n *Names) HostAfter(previous int32, name string) int32 {
+	if previous == None {
+		return n.Host(name)
+	}
+	if next := n.after[previous].Load(); n.HostName(next) == name {
+		return next
+	}
+	host := n.Host(name)
+	if host != None {
+		n.after[previous].Store(host)
+	}
+	return host
+}
 
 func (n *Names) row(table int, name string) int32 {
 	if row, ok := n.rows[table][name]; ok {
