@@ -1,5 +1,6 @@
-//! Access control: tokens with roles, rate limits, TLS.
+//! Access control: tokens with roles, rate limits, TLS, permissions of files.
 
+pub mod exposure;
 mod loopback;
 mod rates;
 mod tls;

@@ -1,7 +1,8 @@
 //! `plug_ins`: the contents of the registries, with the JSON schemas of settings.
 
 use leeward_circuits::{routing, schedulers};
-use leeward_placement::{moves, replicas, tasks};
+use leeward_moves as moves;
+use leeward_placement::{replicas, tasks};
 use leeward_registry::{Registration, Registry};
 use leeward_slo::{admit, limits};
 use pyo3::prelude::*;

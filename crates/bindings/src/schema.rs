@@ -3,9 +3,9 @@
 #[cfg(feature = "service")]
 use leeward_controller::Settings;
 use leeward_fabric::cluster::ClusterFile;
+use leeward_moves::FleetFile;
 use leeward_operations::file::OperationsFile;
 use leeward_packets::file::PacketsFile;
-use leeward_placement::moves::FleetFile;
 use leeward_placement::tasks::AppFile;
 use leeward_scenarios::scenario::ScenarioFile;
 use leeward_slo::file::WorkloadsFile;

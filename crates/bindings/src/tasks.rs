@@ -9,7 +9,7 @@ use leeward_engine::{CommittedDecision, Engine, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
-use leeward_placement::moves::{self, Fleet, Moves};
+use leeward_moves::{self as moves, Fleet, Moves};
 use leeward_placement::tasks::{
     self, App, AppRequest, Assignment, Estimate, Gain, Goal, Task, Transfer, Use, completion,
 };

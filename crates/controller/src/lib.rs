@@ -5,7 +5,6 @@
 //! and measurements. `leeward-service` makes the decisions. This crate resolves names and converts times.
 
 mod configured;
-mod exposure;
 mod http;
 mod log;
 mod off_switch;

@@ -3,12 +3,23 @@
 use std::collections::BTreeSet;
 
 use crate::difference::{Change, Program};
-use crate::enforcer::Applied;
 use crate::interface::Reading;
-use crate::tree::class_id;
+use crate::tree::{Marks, Wanted, class_id};
 
 /// Largest number of differences that an event names.
 const MOST_NAMED: usize = 3;
+
+/// A tree that was programmed.
+#[derive(Clone, Debug)]
+pub(crate) struct Applied {
+    pub wanted: Wanted,
+    /// Marks of packets.
+    pub marks: Marks,
+    /// Rules of the table as the kernel shows them.
+    pub rules: Option<String>,
+    /// Former classes whose queues were not empty yet.
+    pub retired: BTreeSet<u16>,
+}
 
 /// Difference that another hand made; `None` if there is none.
 pub(crate) fn drift_of(applied: &Applied, reading: &Reading, program: &Program) -> Option<String> {

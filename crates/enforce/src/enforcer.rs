@@ -10,7 +10,7 @@ use leeward_lease::{Addresses, Received, singles};
 use leeward_promises::bodies::AcknowledgedBody;
 
 use crate::difference::{Program, difference};
-use crate::drift::{drift_of, named};
+use crate::drift::{Applied, drift_of, named};
 use crate::error::{EnforceError, StartError};
 use crate::event::Event;
 use crate::facts;
@@ -60,18 +60,6 @@ struct Managed {
     told: (Vec<LeftOut>, Vec<String>),
     /// State for acknowledgements.
     acknowledged: InterfaceState,
-}
-
-/// A tree that was programmed.
-#[derive(Clone, Debug)]
-pub(crate) struct Applied {
-    wanted: Wanted,
-    /// Marks of packets.
-    marks: Marks,
-    /// Rules of the table as the kernel shows them.
-    pub rules: Option<String>,
-    /// Former classes whose queues were not empty yet.
-    pub retired: BTreeSet<u16>,
 }
 
 /// Result of a turn on one interface.

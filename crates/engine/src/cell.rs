@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 use leeward_ledger::{Entry, EntryId};
-use leeward_placement::moves::{Budget, MoveRequest, Running, Stays};
+use leeward_moves::{Budget, MoveRequest, Running, Stays};
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Transfer};
 use leeward_placement::{Constraints, JobId};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::{Fabric, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Sign, View};
-use leeward_placement::moves::traffic;
+use leeward_moves::traffic;
 use leeward_placement::tasks::{TaskId, Traffic};
 
 use crate::message::Rates;

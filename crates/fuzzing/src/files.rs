@@ -8,7 +8,7 @@ use leeward_controller::{Settings, Tokens};
 use leeward_fabric::input::{Files, InputError, Text};
 use leeward_fabric::{Cluster, Nanos};
 use leeward_ledger::{Clock, read_loads};
-use leeward_placement::moves::Fleet;
+use leeward_moves::Fleet;
 use leeward_placement::replicas::REGISTRY;
 use leeward_placement::tasks::App;
 use leeward_scenarios::scenario::{PolicySpec, Scenario};

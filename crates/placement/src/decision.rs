@@ -155,7 +155,7 @@ pub enum Sight {
 }
 
 /// End of the oldest window among the links with known load; `None` if no load is known.
-pub(crate) fn oldest_of(view: &View<'_>, links: impl IntoIterator<Item = ResourceId>) -> Option<Nanos> {
+pub fn oldest_of(view: &View<'_>, links: impl IntoIterator<Item = ResourceId>) -> Option<Nanos> {
     let seen = links.into_iter().filter(|&link| view.measured(link).is_some());
     seen.filter_map(|link| view.window_end(link)).min()
 }

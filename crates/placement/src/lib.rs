@@ -1,4 +1,4 @@
-//! Placement policies: decide where copies of blocks, tasks and apps go, and which tasks leave hot racks.
+//! Placement policies: decide where copies of blocks, tasks and apps go.
 //!
 //! ```text
 //! requests + View (network load) + Pool (eligible hosts) --Policy--> Decisions
@@ -18,7 +18,6 @@ mod constraints;
 mod decision;
 mod estimate;
 mod job;
-pub mod moves;
 mod path_load;
 mod policy;
 mod pool;
@@ -31,7 +30,7 @@ mod ties;
 pub use answer::AnswerError;
 pub use constraints::{Constraint, Constraints, LabelValues};
 pub use decision::{
-    Basis, Candidate, Considered, Decision, Gaps, Limit, Note, Objectives, Refusal, Sight, Verdict,
+    Basis, Candidate, Considered, Decision, Gaps, Limit, Note, Objectives, Refusal, Sight, Verdict, oldest_of,
 };
 pub use job::JobId;
 pub use path_load::PathLoad;
@@ -39,3 +38,4 @@ pub use policy::{Context, Explain, Policy, Request, one_by_one};
 pub use pool::Pool;
 pub use reason::Reason;
 pub use task_pairs::{Apart, ApartGroup, LatencyBound, MOST_BOUNDS, MOST_GROUPED};
+pub use ties::Ties;

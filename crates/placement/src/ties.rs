@@ -7,7 +7,7 @@ use leeward_registry::splitmix;
 
 /// Hash that breaks the ties of one request.
 #[derive(Clone, Copy)]
-pub(crate) struct Ties(u64);
+pub struct Ties(u64);
 
 impl Ties {
     pub fn new(seed: u64, request: u64) -> Ties {

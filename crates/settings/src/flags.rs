@@ -1,7 +1,7 @@
 //! Command-line flags of a service, which override its settings file.
 
 use leeward_fabric::input::{InputError, excerpt, read_text};
-use leeward_placement::moves::HotLoad;
+use leeward_moves::HotLoad;
 use leeward_records::{Mode, Modes};
 use leeward_store::Durability;
 

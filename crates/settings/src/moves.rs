@@ -3,7 +3,7 @@
 use leeward_engine::HistorySettings;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
-use leeward_placement::moves::{HotLoad, HotTest};
+use leeward_moves::{HotLoad, HotTest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

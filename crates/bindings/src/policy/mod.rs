@@ -18,7 +18,7 @@ use std::sync::Arc;
 use leeward_engine::Policies;
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Fabric, HostId, Nanos};
-use leeward_placement::moves::{self, MoveRequest};
+use leeward_moves::{self as moves, MoveRequest};
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment, TaskPolicy};
 use leeward_placement::{

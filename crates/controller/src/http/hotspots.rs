@@ -5,7 +5,7 @@ use axum::extract::{Query, State};
 use axum::response::IntoResponse;
 use leeward_engine::NoMove;
 use leeward_fabric::{Bytes, Nanos};
-use leeward_placement::moves::Stays;
+use leeward_moves::Stays;
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{GetHotLinks, HeavyWork, HotLinkCause, LinkState};

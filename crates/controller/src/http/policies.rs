@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use leeward_placement::{moves, replicas, tasks};
+use leeward_moves as moves;
+use leeward_placement::{replicas, tasks};
 use leeward_registry::{PolicySpec, Registration, Registry};
 use leeward_slo::{admit, limits};
 use schemars::JsonSchema;

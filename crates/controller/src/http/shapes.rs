@@ -1,7 +1,7 @@
 //! Response types about the network, with names and with times as texts.
 
 use leeward_fabric::{Bytes, DomainId, HostId, ResourceId};
-use leeward_placement::moves::Stays;
+use leeward_moves::Stays;
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{HostState, LinkState, NetworkSnapshot, ReservationState, TaskState};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use leeward_access::exposure;
 use leeward_fabric::input::{InputError, read_text};
 use leeward_prometheus::{Plan, Telemetry};
 use leeward_records::Clock;
@@ -19,7 +20,6 @@ use serde::de::IgnoredAny;
 use self::store_location::StoreLocation;
 use self::tls_and_tokens::TlsAndTokens;
 use crate::configured::{ChosenPolicies, Configured};
-use crate::exposure;
 use crate::log;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};

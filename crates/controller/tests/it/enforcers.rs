@@ -117,7 +117,7 @@ fn a_conversation_with_enforcers() {
     assert_eq!((status, &removed["host"]), (200, &json!("r1h1")));
     assert_eq!(state(&server, "mail"), json!("partial"), "the place has no enforcer, which is no error");
     assert_eq!(server.delete("/v1/enforcers/net@r1h1").0, 404);
-    // A second enforcer of a name is told when the lease of the first one ends.
+    // A second enforcer of a name gets the time at which the lease of the first one ends.
     let instance = |instance: &str| {
         let body = json!({ "kind": "net", "host": "r1h1", "instance": instance });
         server.put("/v1/enforcers/net@r1h1", &body)

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos};
 use leeward_ledger::{DiscardedSamples, EntryId, Ledger, LedgerSettings, Sample, Scratch, SettingsError};
-use leeward_placement::moves::{HotTest, MoveRequest, Running, Stays};
+use leeward_moves::{HotTest, MoveRequest, Running, Stays};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy};
 use leeward_placement::{Context, Decision, Explain, JobId, Policy, Pool, Refusal, Request};

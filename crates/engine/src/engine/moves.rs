@@ -2,8 +2,8 @@
 
 use leeward_fabric::{DomainId, HostId};
 use leeward_ledger::{Entry, EntryId};
+use leeward_moves::{HotLoad, MoveRequest};
 use leeward_placement::Context;
-use leeward_placement::moves::{HotLoad, MoveRequest};
 use leeward_placement::tasks::Traffic;
 
 use super::{BEST_EFFORT, Engine};

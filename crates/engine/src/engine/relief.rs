@@ -1,7 +1,7 @@
 //! Reasons for which no task moves off a hot link, for operators.
 
 use leeward_fabric::{DomainId, ResourceId, ResourceKind};
-use leeward_placement::moves::{HotLoad, Running};
+use leeward_moves::{HotLoad, Running};
 
 use super::Engine;
 use crate::message::{MoveRule, NoMove, is_in_share};

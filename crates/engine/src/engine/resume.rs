@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Entry, EntryId, Estimate, Sign, Transaction};
-use leeward_placement::moves::{HotLoad, traffic};
+use leeward_moves::{HotLoad, traffic};
 use leeward_placement::tasks::{AppRequest, Task, TaskId};
 
 use super::Engine;

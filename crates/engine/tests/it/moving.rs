@@ -7,7 +7,7 @@ use leeward_engine::{
 };
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{LedgerSettings, Sample, Scratch};
-use leeward_placement::moves::{self, HotLoad, HotTest, Stays};
+use leeward_moves::{self as moves, HotLoad, HotTest, Stays};
 use leeward_placement::tasks::{self, AppRequest, Task, TaskId, Traffic, Transfer};
 use leeward_placement::{Constraints, Explain, JobId};
 use leeward_testing::clusters::{cluster, ledger_with};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use leeward_engine::{Engine, Input, Policies, Rates, Ruling};
 use leeward_fabric::{Cpus, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
-use leeward_placement::moves::{self, HotLoad, HotTest, MoveRequest, Moves};
+use leeward_moves::{self as moves, HotLoad, HotTest, MoveRequest, Moves};
 use leeward_placement::tasks::{self, AppRequest, Task, TaskId};
 use leeward_placement::{Constraints, Context, Decision, Explain, JobId, Policy, Refusal};
 use leeward_testing::clusters::{cluster, ledger};

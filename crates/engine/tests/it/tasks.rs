@@ -7,8 +7,9 @@ use leeward_engine::{
 };
 use leeward_fabric::{BITS_PER_BYTE, Bytes, Cpus, DomainId, Fabric, Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign};
+use leeward_moves as moves;
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
-use leeward_placement::{Explain, JobId, Refusal, moves, tasks};
+use leeward_placement::{Explain, JobId, Refusal, tasks};
 use leeward_testing::clusters::{cluster, ledger, ledger_with};
 use proptest::prelude::*;
 

@@ -20,6 +20,7 @@ mod calls_task;
 mod connection;
 mod handle;
 mod listener;
+mod open;
 mod permits;
 mod replies_task;
 mod room;

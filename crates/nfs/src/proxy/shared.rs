@@ -10,7 +10,7 @@ use leeward_fabric::Nanos;
 use tokio::sync::Notify;
 
 use super::connection::Connection;
-use super::listener::Open;
+use super::open::Open;
 use super::permits::Permits;
 use super::state::Pending;
 use super::{Export, Limits};

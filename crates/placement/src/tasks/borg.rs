@@ -10,7 +10,7 @@
 //! `borg` balances processors and memory. `utp-proactive` puts the load of the busier direction of the rack's link in
 //! the place of this balance; with `host_balance`, the balance of hosts stays, as the next objective. The load includes
 //! telemetry, placements that are not in telemetry yet, and the task's peak demand. `utp` also moves tasks from hot racks
-//! ([`crate::moves`]). `utp-reactive` places like `borg`, and also moves tasks from hot racks.
+//! (crate `moves`). `utp-reactive` places like `borg`, and also moves tasks from hot racks.
 //!
 //! Borg's own objectives are not published; the paper names the objectives above. No policy overcommits hosts.
 
@@ -134,7 +134,7 @@ fn make(
 
 impl Borg {
     /// Creates the proactive part of UTP.
-    pub(crate) fn proactive(settings: BorgSettings) -> Borg {
+    pub fn proactive(settings: BorgSettings) -> Borg {
         Borg { name: "utp-proactive", settings, proactive: true, move_policy: None }
     }
 
@@ -179,7 +179,7 @@ impl Borg {
     ///
     /// # Errors
     /// [`Refusal`] if a task finds no host, or loads are unknown.
-    pub(crate) fn assign_beside(
+    pub fn assign_beside(
         &self,
         request: &AppRequest,
         racks: Option<&[DomainId]>,

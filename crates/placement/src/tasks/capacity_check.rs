@@ -10,7 +10,7 @@ use crate::ties::Ties;
 use crate::{Apart, Constraint, Pool, Refusal};
 
 /// Capacity of hosts that is taken by tasks outside of the pool.
-pub(crate) type Taken = BTreeMap<HostId, (Cpus, Bytes)>;
+pub type Taken = BTreeMap<HostId, (Cpus, Bytes)>;
 
 /// Free capacity for the tasks of one request.
 pub(super) struct CapacityCheck<'a> {

@@ -39,8 +39,7 @@ pub use crate::estimate::Estimate;
 pub use answer::{best_by_scores, check_answer, eligible};
 pub use app::App;
 pub use borg::{Borg, BorgSettings};
-pub(crate) use capacity_check::Taken;
-pub use capacity_check::still_fits;
+pub use capacity_check::{Taken, still_fits};
 pub use choreo::{Choreo, ChoreoSettings, Ties};
 pub use completion::{Bottleneck, Completion, completion};
 pub use exact::{Exact, ExactSettings};
@@ -50,10 +49,8 @@ pub use given::{given, objections};
 pub use leeward::{Leeward, LeewardSettings};
 pub use policy::{HostRating, Peer, TaskPolicy};
 pub use reevaluate::{Alternative, ReevaluationRecord, TaskMove, Worth, reevaluate};
-pub use score::Balance;
-pub(crate) use score::rack_links;
-pub(crate) use transaction::streams;
-pub use transaction::traffic;
+pub use score::{Balance, rack_links};
+pub use transaction::{streams, traffic};
 
 use crate::{Constraints, JobId, Request};
 

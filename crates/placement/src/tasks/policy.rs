@@ -30,7 +30,7 @@ pub trait TaskPolicy: Policy<AppRequest> {
         Some(host_scores::score_hosts(balance, request, peers, hosts, context))
     }
 
-    /// Name of the move policy ([`crate::moves::REGISTRY`]) that belongs to this policy; `None` if its tasks stay where
+    /// Name of the move policy (in the registry of crate `moves`) that belongs to this policy; `None` if its tasks stay where
     /// they are.
     fn move_policy(&self) -> Option<&'static str> {
         None

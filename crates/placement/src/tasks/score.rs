@@ -212,7 +212,7 @@ impl Score {
 }
 
 /// Links of a host's rack, out of it and into it; empty on a mesh.
-pub(crate) fn rack_links(fabric: &Fabric, host: HostId) -> impl Iterator<Item = ResourceId> + use<> {
+pub fn rack_links(fabric: &Fabric, host: HostId) -> impl Iterator<Item = ResourceId> + use<> {
     let rack = fabric.rack_of(host);
     [fabric.out_of_domain(rack), fabric.into_domain(rack)].into_iter().flatten()
 }

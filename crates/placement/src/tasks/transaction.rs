@@ -68,7 +68,7 @@ fn oldest_of_paths(
 }
 
 /// Ledger entries of a task's traffic out of its rack and into it. The traffic starts or stops now.
-pub(crate) fn streams(
+pub fn streams(
     fabric: &Fabric,
     owner: Owner,
     egress: Traffic,

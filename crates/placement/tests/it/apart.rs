@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::World;
 use crate::support::every::check_policies;
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
-use leeward_placement::moves::Stays;
+use leeward_moves::Stays;
 use leeward_placement::tasks::{self, AppRequest, Task, Transfer};
 use leeward_placement::{Apart, ApartGroup, Constraint, Constraints, JobId, LabelValues, Pool, Refusal};
 use leeward_testing::clusters::cluster;

@@ -3,7 +3,7 @@
 use crate::support::{NOW, World};
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Scratch};
-use leeward_placement::moves::{self, Budget, Fleet, HotLoad, HotTest, MoveRequest, Moves, Running, Stays};
+use leeward_moves::{self as moves, Budget, Fleet, HotLoad, HotTest, MoveRequest, Moves, Running, Stays};
 use leeward_placement::tasks::{self, Task, TaskId, Traffic};
 use leeward_placement::{Constraints, Context, Explain, JobId};
 use proptest::prelude::*;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use leeward_fabric::input::read_yaml;
+use leeward_moves::{self as moves, MoveRequest};
 use leeward_placement::Policy;
-use leeward_placement::moves::{self, MoveRequest};
 use leeward_placement::tasks::{self, TaskPolicy};
 use leeward_registry::RegistryError;
 

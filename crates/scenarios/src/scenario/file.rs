@@ -5,7 +5,7 @@ use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use leeward_fabric::input::{Place, Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
-use leeward_placement::moves::{HotLoad, HotTest};
+use leeward_moves::{HotLoad, HotTest};
 use leeward_registry::PolicySpec;
 use leeward_workloads::{Faults, Share, Source};
 use schemars::JsonSchema;

@@ -15,9 +15,9 @@ use leeward_records::{
 };
 use leeward_registry::PolicySpec;
 
+use super::admission_policies::AdmissionPolicies;
 use super::completion::Completion;
 use super::error::{CallError, PlaceError};
-use super::guarantees::AdmissionPolicies;
 use super::job::{AdmissionInput, JobKind};
 use super::{Addresses, Coordinator, Waiting};
 

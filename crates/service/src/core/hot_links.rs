@@ -7,7 +7,7 @@ use std::sync::Arc;
 use leeward_engine::NoMove;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{EntryId, find_link};
-use leeward_placement::moves::{Running, Stays};
+use leeward_moves::{Running, Stays};
 use leeward_records::{DecisionId, DecisionRecord, PlacementSpec};
 
 use super::{Addresses, Coordinator};

@@ -7,6 +7,7 @@
 //! ([`Coordinator::finish_job`]).
 
 mod admission;
+mod admission_policies;
 mod apart;
 mod apps;
 mod clamp;
@@ -58,6 +59,7 @@ use leeward_records::{
     Change, ClusterVersion, DecisionId, IdempotencyCache, JobNames, Mode, Modes, ModesState, RequestState,
 };
 
+pub use self::admission_policies::AdmissionPolicies;
 use self::apps::QueuedApp;
 use self::comparisons::PendingComparison;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
@@ -68,7 +70,6 @@ pub use self::error::{
     PlaceError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
 };
 use self::evicted::{EvictedDecisions, ExpiredEntries, MAX_ENDS};
-pub use self::guarantees::AdmissionPolicies;
 use self::guarantees::Promises;
 pub use self::hot_links::{HeavyWork, HotLinkCause};
 pub use self::job::{Job, JobResult, Queue};

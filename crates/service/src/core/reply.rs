@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
 use leeward_ledger::Epoch;
+use leeward_moves::Stays;
 use leeward_placement::Refusal;
-use leeward_placement::moves::Stays;
 use leeward_placement::tasks::HostRating;
 use leeward_promises::PromiseStatus;
 use leeward_records::{DecisionId, DecisionRecord, PromisesVersion};

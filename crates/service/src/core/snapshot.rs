@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Epoch, Numbers, View};
-use leeward_placement::moves::Running;
+use leeward_moves::Running;
 use leeward_promises::PromisesTable;
 use leeward_readings::{LastReading, Reading};
 use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, Modes, PlacementSpec};

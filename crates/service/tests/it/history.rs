@@ -3,8 +3,8 @@
 use leeward_engine::{Engine, HistorySettings, Policies, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceId};
+use leeward_moves::{self as moves, HotLoad, HotTest};
 use leeward_placement::Explain;
-use leeward_placement::moves::{self, HotLoad, HotTest};
 use leeward_placement::tasks::{self, App, TaskId};
 use leeward_records::{DecisionId, PlacementSpec, TasksSpec};
 use leeward_service::{Coordinator, Limits, MigrationQuery, NamePods, Placement, PodId, PodRates, Report};

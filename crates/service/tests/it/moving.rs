@@ -3,7 +3,7 @@
 use leeward_engine::{Engine, HistorySettings, Policies, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceId};
-use leeward_placement::moves::{self, HotLoad, HotTest, Stays};
+use leeward_moves::{self as moves, HotLoad, HotTest, Stays};
 use leeward_placement::tasks::{self, App, TaskId};
 use leeward_placement::{Explain, LabelValues};
 use leeward_records::{Change, DecisionId, MigrationState, PlacementSpec, TasksSpec};

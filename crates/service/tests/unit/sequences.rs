@@ -9,8 +9,9 @@ use leeward_engine::{Availability, Engine, HistorySettings, Policies, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Sample};
+use leeward_moves as moves;
 use leeward_placement::tasks::{App, AppRequest, Peer, TaskId};
-use leeward_placement::{Explain, moves, replicas, tasks};
+use leeward_placement::{Explain, replicas, tasks};
 use leeward_readings::HostReport;
 use leeward_records::{
     Caller, DecisionId, DecisionRecord, MigrationAnswer, MoveOutcome, PlacementSpec, ReplicasSpec, TasksSpec,

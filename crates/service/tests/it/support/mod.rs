@@ -5,7 +5,8 @@ use std::sync::Arc;
 use leeward_engine::Policies;
 use leeward_fabric::{Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
-use leeward_placement::{moves, replicas, tasks};
+use leeward_moves as moves;
+use leeward_placement::{replicas, tasks};
 use leeward_records::DecisionRecord;
 use leeward_service::{
     Addresses, Answer, CallError, Completion, Coordinator, DecisionLookup, PlaceError, Placed, Placement,

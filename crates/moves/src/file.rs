@@ -7,9 +7,9 @@ use leeward_fabric::{Bandwidth, Fabric};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Budget, MoveRequest, Running};
-use crate::tasks::{TaskFile, TaskId};
-use crate::{Constraints, JobId, Pool};
+use crate::{Budget, MoveRequest, Running};
+use leeward_placement::tasks::{TaskFile, TaskId};
+use leeward_placement::{Constraints, JobId, Pool};
 
 /// Running tasks with their names.
 #[derive(Clone, PartialEq, Debug)]

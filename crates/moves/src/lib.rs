@@ -18,8 +18,8 @@ pub use file::{Fleet, FleetFile};
 pub use hot_test::{HotLoad, HotTest};
 pub use reactive::{Reactive, ReactiveSettings, traffic};
 
-use crate::tasks::{Task, TaskId, Traffic};
-use crate::{Constraints, JobId, Policy, Request};
+use leeward_placement::tasks::{Task, TaskId, Traffic};
+use leeward_placement::{Constraints, JobId, Policy, Request};
 
 /// State of a cell after a report.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -205,7 +205,7 @@ impl Request for MoveRequest {
     const KIND: &'static str = "moves";
 }
 
-/// All policies for moves. A task policy names its move policy in [`crate::tasks::TaskPolicy::move_policy`].
+/// All policies for moves. A task policy names its move policy in [`leeward_placement::tasks::TaskPolicy::move_policy`].
 pub const REGISTRY: Registry<dyn Policy<MoveRequest>> = Registry {
     noun: "policy",
     kind: Some(MoveRequest::KIND),

@@ -2,7 +2,7 @@
 //! section 5.1).
 //!
 //! A link is hot if it was hot for a telemetry interval and would stay hot after the moves decided so far
-//! ([`super::HotTest`] has the load and the number of intervals). The policy serves the hottest link first. Of a link's
+//! ([`crate::HotTest`] has the load and the number of intervals). The policy serves the hottest link first. Of a link's
 //! tasks, the one with the most bandwidth in the link's direction leaves first, to keep the number of moves low. The
 //! proactive rule chooses the destination of the task, but never a rack with a link that would then exceed the hot
 //! threshold minus `margin`. The hot threshold is a setting of the ledger, 75 % by default. At the destination the task
@@ -22,12 +22,12 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cooling::{CoolRacks, all_unseen};
-use super::{Kept, Move, MoveRequest, Moves, Running, Stays};
-use crate::decision::oldest_of;
-use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, TaskId, Traffic, rack_links, streams};
-use crate::ties::Ties;
-use crate::{Basis, Constraints, Context, Decision, Policy, Refusal};
+use crate::cooling::{CoolRacks, all_unseen};
+use crate::{Kept, Move, MoveRequest, Moves, Running, Stays};
+use leeward_placement::tasks::{
+    AppRequest, Borg, BorgSettings, Taken, Task, TaskId, Traffic, rack_links, streams,
+};
+use leeward_placement::{Basis, Constraints, Context, Decision, Policy, Refusal, Ties, oldest_of};
 
 /// Settings of `utp` for moves.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId};
 
-use super::HotTest;
-use crate::Context;
-use crate::tasks::Task;
+use crate::HotTest;
+use leeward_placement::Context;
+use leeward_placement::tasks::Task;
 
 /// Racks with all links below the load limit.
 pub(super) struct CoolRacks {
