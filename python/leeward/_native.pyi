@@ -478,7 +478,7 @@ class RequestBatch:
     def __len__(self) -> int:
         """Number of requests."""
 
-    def __getitem__(self, index: int) -> BlockRequest:
+    def __getitem__(self, index: int, /) -> BlockRequest:
         """One of the requests."""
 
     @property

@@ -183,7 +183,7 @@ def test_a_full_server_is_a_warning_and_a_failure(
     content, port = server
     content.files[b"leeward-replay"] = bytearray(1 << 20)
     content.is_full = True
-    result = run(*options(port, "--keep"))
+    result = run(*options(port, "--keep-file"))
     assert result.returncode == 1
     assert "failed requests: 1; the first one: no space left at the server" in result.stderr
 

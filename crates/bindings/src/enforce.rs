@@ -29,7 +29,11 @@ pub fn enforce_net(py: Python<'_>, arguments: &str, tell: Py<PyAny>) -> PyResult
     let log = |event: &Event| Python::attach(|py| tell.call1(py, (event.to_string(),))).map(drop);
     let value = py.detach(|| -> PyResult<Value> {
         match settings.mode {
-            Mode::Run => run(settings, log, wait).map_err(stopped).map(|()| Value::Null),
+            Mode::Run => match run(settings, log, wait) {
+                // The interrupt came while a line was written.
+                Err(StopReason::Output(error)) if is_interrupt(&error) => Ok(Value::Null),
+                result => result.map_err(stopped).map(|()| Value::Null),
+            },
             Mode::Undo => undo(&settings, log).map_err(stopped).map(|()| Value::Null),
             Mode::DryRun => {
                 let rehearsal = rehearse(&settings).map_err(not_started)?;
@@ -51,11 +55,14 @@ pub fn enforce_net(py: Python<'_>, arguments: &str, tell: Py<PyAny>) -> PyResult
 
 /// Returns true if Python was interrupted.
 pub(crate) fn interrupted() -> PyResult<bool> {
-    Python::attach(|py| match py.check_signals() {
-        Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(true),
-        Err(error) => Err(error),
-        Ok(()) => Ok(false),
-    })
+    match Python::attach(|py| py.check_signals()) {
+        Err(error) if is_interrupt(&error) => Ok(true),
+        result => result.map(|()| false),
+    }
+}
+
+fn is_interrupt(error: &PyErr) -> bool {
+    Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py))
 }
 
 /// Waits, and returns true if Python was interrupted, also before the first wait.

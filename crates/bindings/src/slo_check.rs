@@ -93,7 +93,10 @@ pub fn check_slo(
     let (record, rows) = py.detach(|| -> Result<_, PyInputError> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);
-        let workloads = Workloads::read(&file, &cluster, &files, &open)?;
+        let mut workloads = Workloads::read(&file, &cluster, &files, &open)?;
+        if let Some(caps) = caps {
+            workloads.change_outstanding(|stated| caps.apply(stated));
+        }
         let placed = workloads.system(&cluster)?;
         let stated = workloads.replay;
         let start = start.unwrap_or(stated.start);
@@ -106,8 +109,7 @@ pub fn check_slo(
         notes.extend(doubts(&workloads, Some(method)));
         let tails = tails_seed.map(|seed| draw_tails(&workloads, &sources, seed, &mut notes)).transpose()?;
         let (Sources { arrivals, .. }, bounds) = (sources, workloads.bounds);
-        let replace = |stated: &mut Outstanding| caps.iter().for_each(|caps| caps.apply(stated));
-        let mut rules = EnforcerRules::of_file(&workloads, &placed.system, bounds, replace);
+        let mut rules = EnforcerRules::of_file(&workloads, &placed.system, bounds);
         if let Some(given) = over {
             let stages = rules.over.iter_mut().flat_map(|over| over.iter_mut().zip(given));
             stages.for_each(|(over, given)| *over = given.unwrap_or(*over));

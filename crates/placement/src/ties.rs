@@ -10,6 +10,7 @@ use leeward_registry::splitmix;
 pub struct Ties(u64);
 
 impl Ties {
+    /// Hash of a request under the seed of a run.
     pub fn new(seed: u64, request: u64) -> Ties {
         Ties(splitmix(splitmix(seed) ^ request))
     }

@@ -5,7 +5,6 @@ use leeward_slo::System;
 use leeward_slo::bound::BoundSettings;
 use leeward_slo::file::Workloads;
 use leeward_traces::Stage;
-use leeward_traces::device::Outstanding;
 
 use super::setup::Setup;
 
@@ -21,24 +20,17 @@ pub struct EnforcerRules {
 
 impl EnforcerRules {
     /// Rules of the workloads of a file and of their device files. Bounds with these settings assume as many requests
-    /// at once as the caps allow. `change` may replace what a device file states.
-    pub fn of_file(
-        workloads: &Workloads,
-        system: &System,
-        bounds: BoundSettings,
-        change: impl Fn(&mut Outstanding),
-    ) -> EnforcerRules {
+    /// at once as the caps allow.
+    pub fn of_file(workloads: &Workloads, system: &System, bounds: BoundSettings) -> EnforcerRules {
         let at_once = bounds.at_once_by_queue(system);
         let mut caps = vec![None; system.queues.len()];
         for (entry, promise) in workloads.entries.iter().zip(&system.promises) {
             let device = entry.traced.as_ref().and_then(|traced| traced.device.as_ref());
             let Some((_, device)) = device else { continue };
-            let mut stated = device.outstanding;
-            change(&mut stated);
             let demands = promise.workload.demands.iter().zip(&promise.route);
             for (_, route) in demands.filter(|(demand, _)| demand.stage == Stage::Storage) {
                 for &queue in route {
-                    caps[queue] = Some(Caps::of_profile(&stated, at_once[queue]));
+                    caps[queue] = Some(Caps::of_profile(&device.outstanding, at_once[queue]));
                 }
             }
         }

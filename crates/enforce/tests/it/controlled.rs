@@ -19,12 +19,14 @@ fn settings(host: &Host) -> Settings {
     Settings { state: host.folder.path().to_path_buf(), ..settings.expect("valid settings") }
 }
 
+/// Promises for a host. The burst of `long` is beyond what `tc` takes.
 fn received(version: u64, promises: &[(&str, &str, u32)]) -> Received {
     let promise = |&(workload, peer, priority): &(&str, &str, u32)| -> Value {
+        let burst = if workload == "long" { 5e9 } else { 64e3 };
         let addresses = if peer.contains('.') { vec![peer] } else { Vec::new() };
         json!({
             "workload": workload, "stage": "network-in", "peer": peer, "peer_addresses": addresses,
-            "priority": priority, "limits": [{ "rate": 1e6, "burst": 64e3 }],
+            "priority": priority, "limits": [{ "rate": 1e6, "burst": burst }],
         })
     };
     let net: Vec<Value> = promises.iter().map(promise).collect();
@@ -50,27 +52,27 @@ fn promises_come_and_go_and_nothing_is_left_without_a_lease() {
     assert!(host.at(|| enforcer.report()).is_empty());
     let own: Vec<String> = host.at(|| enforcer.addresses()).iter().map(ToString::to_string).collect();
     assert_eq!(own, [ADDRESSES[0]]);
-    let promises = [("mail", ADDRESSES[1], 0), ("nine", ADDRESSES[2], 9), ("lost", "localhost", 1)];
+    let promises = [("mail", ADDRESSES[1], 0), ("long", ADDRESSES[2], 9), ("lost", "localhost", 1)];
     host.at(|| enforcer.apply(&received(3, &promises)));
     let bodies = host.at(|| enforcer.report());
     let refused = AppliedWord::Refused;
-    assert_eq!(shown(&bodies), [("lost", refused), ("mail", AppliedWord::Applied), ("nine", refused)]);
-    assert!(bodies[2].detail.as_ref().is_some_and(|why| why.contains("priority 9")), "{bodies:?}");
+    assert_eq!(shown(&bodies), [("long", refused), ("lost", refused), ("mail", AppliedWord::Applied)]);
+    assert!(bodies[0].detail.as_ref().is_some_and(|why| why.contains("5000000000 bytes")), "{bodies:?}");
     // Another hand changes the class of a workload: stated once, and mended.
     host.shell(HOST, "tc class change dev eth0 parent 7ee0:1 classid 7ee0:10 htb rate 8bit ceil 1mbit");
     let lines: Vec<String> = host.at(|| enforcer.turn()).iter().map(Event::to_string).collect();
     assert_eq!(lines, ["eth0: drift: class 7ee0:10; mended"]);
     let bodies = host.at(|| enforcer.report());
-    assert_eq!(bodies[1].state, AppliedWord::Drifted);
-    assert_eq!(bodies[1].detail.as_deref(), Some("eth0: class 7ee0:10"));
+    assert_eq!(bodies[2].state, AppliedWord::Drifted);
+    assert_eq!(bodies[2].detail.as_deref(), Some("eth0: class 7ee0:10"));
     host.at(|| enforcer.turn());
-    assert_eq!(host.at(|| enforcer.report())[1].state, AppliedWord::Applied);
+    assert_eq!(host.at(|| enforcer.report())[2].state, AppliedWord::Applied);
     // Packets count.
     let (sender, receiver) = (host.socket(0), host.socket(1));
     sender.send_to(&[0; 1000], (ADDRESSES[1], 5000)).expect("a route");
     assert_eq!(receiver.recv(&mut [0; 2000]).ok(), Some(1000));
     host.at(|| enforcer.turn());
-    assert_eq!(host.at(|| enforcer.report())[1].counters.bytes, 1042);
+    assert_eq!(host.at(|| enforcer.report())[2].counters.bytes, 1042);
     // The lease ends.
     let lines: Vec<String> = host.at(|| enforcer.release()).iter().map(Event::to_string).collect();
     assert_eq!((lines, host.rules()), (vec!["eth0: undone".to_owned()], before.clone()));

@@ -84,9 +84,9 @@ fn exit_codes_tell_invalid_files_from_promises_that_are_not_enforced() {
     assert!(exit == Some(0) && text.contains("classid 7ee0:10 htb"), "{text}");
     let (exit, text) = code(&["--status"]);
     assert!(exit == Some(1) && text.contains("\"problem\": \"not enforced\""), "{text}");
-    host.write(vec![promise("one", ADDRESSES[1], Some(9), &[])]);
+    host.write(vec![promise("one", ADDRESSES[1], Some(0), &[(1e6, 5e9)])]);
     let (exit, text) = code(&["--dry-run"]);
-    assert!(exit == Some(1) && text.contains("one is not enforced: priority 9"), "{text}");
+    assert!(exit == Some(1) && text.contains("one is not enforced: a burst of 5000000000 bytes"), "{text}");
     host.shell(HOST, "tc qdisc add dev eth0 root tbf rate 1gbit burst 64k limit 1m");
     let (exit, text) = code(&[]);
     assert!(exit == Some(1) && text.contains("belongs to another owner"), "{text}");

@@ -122,7 +122,7 @@ fn handling_of_requests_over_a_limit_is_that_of_the_workload_its_stage_or_the_fi
     check_rows(rows, |(head, uniform)| {
         let (workloads, cluster) = workloads(&traces, head);
         let placed = workloads.system(&cluster).unwrap();
-        let rules = EnforcerRules::of_file(&workloads, &placed.system, workloads.bounds, |_| ());
+        let rules = EnforcerRules::of_file(&workloads, &placed.system, workloads.bounds);
         equal(&rules.uniform_over(), &uniform)?;
         equal(&rules.caps, &vec![None; placed.system.queues.len()])
     });

@@ -27,7 +27,7 @@ use leeward_calculus::assumptions::{Activity, Stationarity};
 use leeward_fabric::input::{Files, InputError, Spanned, Text, read_json, read_text, read_yaml};
 use leeward_fabric::{Cluster, HostId};
 use leeward_shaping::OverLimit;
-use leeward_traces::device::Device;
+use leeward_traces::device::{Device, Outstanding};
 use leeward_traces::{NetworkWork, Stage};
 
 pub use admission::{AdmissionPolicy, Admitted, Order, Priorities, WorkloadAdmission};
@@ -154,6 +154,22 @@ impl Workloads {
         open: &Open<'_>,
     ) -> Result<Workloads, InputError> {
         Workloads::from_text(path, &read_text(path)?, cluster, files, open, None)
+    }
+
+    /// Replaces limits on the outstanding requests of devices. Bounds then assume the new ones too.
+    pub fn change_outstanding(&mut self, change: impl Fn(&mut Outstanding)) {
+        for entry in &mut self.entries {
+            let device = entry.traced.as_mut().and_then(|traced| traced.device.as_mut());
+            let Some((_, device)) = device else { continue };
+            let device = Arc::make_mut(device);
+            change(&mut device.outstanding);
+            let requests = device.outstanding.requests();
+            let demands = &mut Arc::make_mut(&mut entry.workload).demands;
+            demands
+                .iter_mut()
+                .filter(|demand| demand.stage == Stage::Storage)
+                .for_each(|demand| demand.outstanding = requests);
+        }
     }
 
     /// Reads a file of arrivals at the workloads of another file, on which they may depend. An arrival with

@@ -100,8 +100,8 @@ def nfs(
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ADDRESS,...|all",
-            help="Addresses and prefixes of clients that may connect, or all. The server sees the proxy"
+            metavar="ADDRESS,...",
+            help="Addresses and prefixes of clients that may connect, or `all`. The server sees the proxy"
             " alone, so the client lists of its exports do not apply. Required unless it listens on loopback.",
             show_default=False,
         ),

@@ -64,9 +64,8 @@ def pack(
     servers_by: Annotated[
         str,
         typer.Option(
-            metavar="ORDER",
-            help="Order in which servers with volumes are tried: first, fewest-workloads, least-load,"
-            " least-bursts, same-slos or random. Empty servers come last.",
+            metavar="|".join(SERVER_ORDERS),
+            help="Order in which servers with volumes are tried. Empty servers come last.",
         ),
     ] = "first",
     method: MethodOption = "best",

@@ -31,7 +31,7 @@ Examples:
   leeward traces replay mail.csv --nfs nas:/vol
   leeward traces replay mail.csv --nfs nas:/vol --nfsport 12049 --mountport 12049 --out requests.csv
   leeward traces replay mail.csv --nfs nas:/vol --at 1800000000 --from 0s --for 1min -o json
-  leeward traces replay mail.csv --nfs nas:/vol --closed 4 --for 10s --keep
+  leeward traces replay mail.csv --nfs nas:/vol --closed 4 --for 10s --keep-file
 
 Through `leeward enforce nfs`, its port is that of NFS and of MOUNT.
 """
@@ -75,13 +75,13 @@ def replay(
         typer.Option(
             metavar="NAME",
             help="File in the export, made if it is not there. WRITES OF THE TRACE OVERWRITE IT.",
-            show_default="a new one; with --keep, leeward-replay",
+            show_default="a new one; with --keep-file, leeward-replay",
         ),
     ] = None,
     keep: Annotated[
         bool,
         typer.Option(
-            "--keep",
+            "--keep-file",
             help="Keep the file for the next replay. Otherwise a file that this replay made is removed at its"
             " end.",
         ),
