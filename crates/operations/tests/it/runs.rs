@@ -129,8 +129,8 @@ fn links_carry_the_bytes_of_operations() {
          - {name: read, kind: read, medium: ram, size: [10KB, 1MB], servers: r0}\n\
          - {name: write, kind: write, medium: ram, size: [10KB, 1MB], servers: r0}\n\
          jobs:\n\
-         - {name: reads, rate: 200, hosts: r1, steps: [{operation: read}], end: 900ms}\n\
-         - {name: writes, rate: 100, hosts: r1, steps: [{operation: write}], end: 900ms}\n\
+         - {name: reads, rate: 100, hosts: r1, steps: [{operation: read}], end: 900ms}\n\
+         - {name: writes, rate: 50, hosts: r1, steps: [{operation: write}], end: 900ms}\n\
          horizon: 1s\nsample: 1s",
     ));
     assert_eq!(records.unfinished, 0);

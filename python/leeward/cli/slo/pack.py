@@ -64,7 +64,7 @@ def pack(
     servers_by: Annotated[
         str,
         typer.Option(
-            metavar="|".join(SERVER_ORDERS),
+            metavar="first|fewest-workloads|least-load|least-bursts|same-slos|random",
             help="Order in which servers with volumes are tried. Empty servers come last.",
         ),
     ] = "first",
