@@ -383,9 +383,7 @@ class View:
     def add(self, request: BlockRequest | AppRequest, hosts: Hosts) -> None:
         """Adds the traffic of a request, placed on these hosts, to the what-if."""
 
-    def add_flow(
-        self, source: int | str, destination: int | str, size_bytes: int, flows: int = 1
-    ) -> None:
+    def add_flow(self, source: int | str, destination: int | str, size_bytes: int, flows: int = 1) -> None:
         """Adds flows between two hosts, racks or pods to the what-if, of this number of bytes together."""
 
     def add_rate(self, source: int | str, destination: int | str, rate_bps: float) -> None:

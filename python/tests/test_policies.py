@@ -175,5 +175,3 @@ def test_objects_that_are_no_policies_are_rejected(make: Callable[[], Any], mess
     with pytest.raises(InputError) as caught:
         make()
     assert str(caught.value).startswith(message)
-
-

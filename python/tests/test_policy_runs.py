@@ -42,7 +42,7 @@ def test_each_run_has_an_instance_of_its_own_with_its_seed(scenario: Path) -> No
     runs = leeward.simulate(scenario, [policy.own(Counting, start=10)], [5, 6], jobs=1)
     assert [run.policy for run in runs] == ["Counting:start=10"] * 2
     blocks = len(runs[0].blocks())
-    assert CALLS == [(seed, 10 + count) for seed in (5, 6) for count in range(1, blocks + 1)]
+    assert [(seed, 10 + count) for seed in (5, 6) for count in range(1, blocks + 1)] == CALLS
     assert runs[0].blocks()["hosts"] == runs[1].blocks()["hosts"]
 
 

@@ -35,9 +35,7 @@ def test_a_request_says_what_to_place() -> None:
     values = see(lambda request, _: [getattr(request, name) for name in names])
     assert values == ["replicas", 0, 0, BLOCK, 3, 3, 0, 1, 1]
     lists = ("existing", "preferred", "excluded", "storage", "max_imbalance", "parity")
-    values = see(
-        lambda request, _: [getattr(request, name) for name in lists], exclude="r3h1", prefer="r0h0"
-    )
+    values = see(lambda request, _: [getattr(request, name) for name in lists], exclude="r3h1", prefer="r0h0")
     assert values == [[], [0], [10], None, None, None]
     assert see(lambda request, _: repr(request)) == "<BlockRequest 0: 3 hosts for 256MiB each>"
 
@@ -250,5 +248,3 @@ def test_a_policy_sees_what_the_ledger_believes_and_not_the_true_state(tmp_path:
 
     leeward.simulate(scenario, look)
     assert capacities == {1e9}
-
-

@@ -100,9 +100,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "migrate": ("task", "from", "to", "link"),
     "mode": ("kind", "mode", "set", "settings"),
-    "operations": (
-        *("job", "operation", "count", "mean_s", "p50_s", "p95_s", "p99_s", "network_mean_s"),
-    ),
+    "operations": (*("job", "operation", "count", "mean_s", "p50_s", "p95_s", "p99_s", "network_mean_s"),),
     "reevaluate": ("task", "from", "to"),
     "report": (
         *("kind", "decided", "by_default", "fallback", "blind", "refused", "better", "same", "worse"),

@@ -86,9 +86,7 @@ def run(
     chosen = Chosen(scenario_read.policies, {}) if policies is None else choose(policies)
     if seeds is not None:
         seeds = [whole_number("seeds", seed, 0, MOST_SEED) for seed in seeds]
-    cells = plan.cells(
-        variants, chosen.labels, [scenario_read.seed] if seeds is None else seeds, chosen.own
-    )
+    cells = plan.cells(variants, chosen.labels, [scenario_read.seed] if seeds is None else seeds, chosen.own)
     jobs = runs_at_once(jobs)
     if policies is not None:
         check_chosen(chosen, scenario_read.kind)

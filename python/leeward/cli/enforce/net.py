@@ -42,7 +42,8 @@ def net(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="File of `leeward slo pack --out`, or the JSON of `leeward slo pack`, `prioritize` or `admit`.",
+            help="File of `leeward slo pack --out`, or the JSON of `leeward slo pack`, `prioritize` or"
+            " `admit`.",
             show_default=False,
         ),
     ] = None,

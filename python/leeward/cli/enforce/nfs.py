@@ -102,7 +102,8 @@ def nfs(
         typer.Option(
             metavar="ADDRESS,...",
             help="Addresses and prefixes of clients that may connect, or `all`. The server sees the proxy"
-            " alone, so the client lists of its exports do not apply. Required unless it listens on loopback.",
+            " alone, so the client lists of its exports do not apply. Required unless it listens on"
+            " loopback.",
             show_default=False,
         ),
     ] = None,
