@@ -163,6 +163,9 @@ func (s *Snapshot) fill(a *answer, base *Snapshot) error {
 	if columns[linkFrom].read && columns[linkLatest].read {
 		s.from, s.latest = notNil(columns[linkFrom].values), notNil(columns[linkLatest].values)
 	}
+	if columns[linkDerived].read {
+		s.derived = notNil(columns[linkDerived].values)
+	}
 	return s.merge(nil, a.clients)
 }
 
@@ -204,9 +207,10 @@ func (s *Snapshot) change(a *answer, base *Snapshot) error {
 			{linkCapacity, &base.capacity, &s.capacity}, {linkMeasured, &base.measured, &s.measured},
 			{linkPending, &base.pending, &s.pending}, {linkUntil, &base.until, &s.until},
 			{linkFrom, &base.from, &s.from}, {linkLatest, &base.latest, &s.latest},
+			{linkDerived, &base.derived, &s.derived},
 		} {
 			if *c.before == nil {
-				// The base has no windows, so they were not requested.
+				// The base does not have the column, so it was not requested.
 				continue
 			}
 			if *c.into, err = a.tables[links].changed(links, c.position, *c.before, rows); err != nil {

@@ -86,6 +86,7 @@ func walk(network *fake.Network, random *rand.Rand) {
 		link := &network.Links[random.IntN(len(network.Links))]
 		link.Measured, link.Pending = random.Int64N(1e12), random.Int64N(1e12)-5e11
 		link.Until, link.From, link.Latest = network.Time, network.Time.Add(-time.Second), random.Int64N(1e12)
+		link.Derived = link.Latest%2 == 0
 		switch random.IntN(4) {
 		case 0:
 			link.Measured = fake.Unknown
@@ -107,7 +108,7 @@ func same(t *testing.T, a, b *Snapshot) {
 	t.Helper()
 	for _, columns := range [][2][]int64{
 		{a.capacity, b.capacity}, {a.measured, b.measured}, {a.pending, b.pending}, {a.until, b.until},
-		{a.from, b.from}, {a.latest, b.latest},
+		{a.from, b.from}, {a.latest, b.latest}, {a.derived, b.derived},
 	} {
 		if !slices.Equal(columns[0], columns[1]) {
 			t.Fatalf("%v\n%v", columns[0], columns[1])
@@ -193,6 +194,27 @@ func TestASnapshotIsAsOldAsItsState(t *testing.T) {
 	next, err := Read(network.Difference(repeated.ID()), repeated, later)
 	if err != nil || next.Age(later) != 0 || next.TimeAt(later.Add(time.Second)) != network.Time.Add(time.Second).UnixNano() {
 		t.Errorf("a new state: %v, %v", next.Age(later), err)
+	}
+}
+
+func TestLinksWhoseLoadIsASumAreReadAsFarAsASnapshotSaysThem(t *testing.T) {
+	sums := func(s *Snapshot) []bool { return []bool{s.IsDerived(0), s.IsDerived(1)} }
+	columns := strings.Replace(small, `"pending_bps"`, `"derived":[true,false],"pending_bps"`, 1)
+	whole := read(t, []byte(columns), nil)
+	if !slices.Equal(sums(whole), []bool{true, false}) {
+		t.Errorf("%v", sums(whole))
+	}
+	with := strings.Replace(difference, `"until":[null]`, `"until":[null],"derived":[true]`, 1)
+	if next := read(t, []byte(with), whole); !slices.Equal(sums(next), []bool{true, true}) {
+		t.Errorf("%v", sums(next))
+	}
+	if silent := read(t, []byte(small), nil); !slices.Equal(sums(silent), []bool{false, false}) {
+		t.Errorf("a snapshot without the column: %v", sums(silent))
+	}
+	for _, wrong := range []string{"[1,0]", "[true]", `["true",false]`} {
+		if _, err := Read([]byte(strings.Replace(columns, "[true,false]", wrong, 1)), nil, now); err == nil || !strings.Contains(err.Error(), "derived") {
+			t.Errorf("%s: %v", wrong, err)
+		}
 	}
 }
 

@@ -29,8 +29,8 @@ type Settings struct {
 	// MaxAge is the age from which a snapshot no longer counts; 5 s by default. It is at least the time in which the
 	// follower must have noticed a late answer: twice the interval, and the deadline.
 	MaxAge time.Duration
-	// Windows is true if snapshots have the last window of each link too, as far as the service sends it. A difference then
-	// has about a third more bytes.
+	// Windows is true if snapshots also have the last window of each link, and say which loads are sums, as far as the service
+	// sends it. A difference then has about a third more bytes.
 	Windows bool
 }
 

@@ -39,7 +39,9 @@ type Snapshot struct {
 	until          []int64
 	// from and latest are nil if the answer did not have them.
 	from, latest []int64
-	clients      map[string]int64
+	// derived has 1 for each link whose load is a sum, nil if the answer did not say it.
+	derived []int64
+	clients map[string]int64
 }
 
 // ID identifies the snapshot, for the difference from it.
@@ -94,6 +96,10 @@ func (s *Snapshot) Latest() []int64 { return s.latest }
 
 // From returns the start of the last window of each link in nanoseconds since 1970, or [Unknown]; nil without windows.
 func (s *Snapshot) From() []int64 { return s.from }
+
+// IsDerived returns true if the load of a link is the sum of the hosts below, because the link has no counter. The sum contains
+// traffic that stays below the link. Only snapshots with windows say it.
+func (s *Snapshot) IsDerived(link int32) bool { return s.derived != nil && s.derived[link] == 1 }
 
 // Names has the names of all rows, and the links of every host. It does not change.
 type Names struct {

@@ -31,24 +31,26 @@ const (
 	rate
 	// moment is a time or null; differences replace it.
 	moment
+	// flag is true, false or null; differences replace it. Its values are 1 and 0.
+	flag
 )
 
 // column is a requested column.
 type column struct {
 	name string
 	kind kind
-	// isWindow is true for a column of the last windows, which earlier versions of the service do not have.
+	// isWindow is true for a column that is requested with the last windows, which earlier versions of the service do not have.
 	isWindow bool
 }
 
 // mostColumns is the largest number of columns of a table.
-const mostColumns = 7
+const mostColumns = 8
 
 // Positions of the requested columns within their tables.
 const (
-	linkName, linkCapacity, linkMeasured, linkPending, linkUntil, linkFrom, linkLatest = 0, 1, 2, 3, 4, 5, 6
-	rackName, rackPod, rackUplink, rackDownlink                                        = 0, 1, 2, 3
-	hostName, hostRack                                                                 = 0, 1
+	linkName, linkCapacity, linkMeasured, linkPending, linkUntil, linkFrom, linkLatest, linkDerived = 0, 1, 2, 3, 4, 5, 6, 7
+	rackName, rackPod, rackUplink, rackDownlink                                                     = 0, 1, 2, 3
+	hostName, hostRack                                                                              = 0, 1
 )
 
 // Positions of the tables.
@@ -68,6 +70,7 @@ var tables = [tableCount]struct {
 		{name: "link", kind: name}, {name: "capacity_bps", kind: rate}, {name: "measured_bps", kind: rate},
 		{name: "pending_bps", kind: rate}, {name: "until", kind: moment},
 		{name: "from", kind: moment, isWindow: true}, {name: "latest_bps", kind: rate, isWindow: true},
+		{name: "derived", kind: flag, isWindow: true},
 	}},
 	racks: {"racks", []column{
 		{name: "rack", kind: name}, {name: "pod", kind: optionalName}, {name: "uplink", kind: optionalName},
@@ -158,14 +161,28 @@ func (s *scanner) readValue(column column) (int64, error) {
 	if s.null() {
 		return Unknown, nil
 	}
-	if column.kind == moment {
+	switch column.kind {
+	case moment:
 		return s.time(column.name)
+	case flag:
+		return s.flag(column.name)
 	}
 	value, err := s.whole(column.name)
 	if err == nil && (value > mostRate || value < -mostRate) {
 		return 0, invalid("%s: %d: expected at most %d", column.name, value, int64(mostRate))
 	}
 	return value, err
+}
+
+// flag reads true as 1 and false as 0.
+func (s *scanner) flag(field string) (int64, error) {
+	switch {
+	case s.takeWord("true"):
+		return 1, nil
+	case s.takeWord("false"):
+		return 0, nil
+	}
+	return 0, s.unexpected(field, "true or false")
 }
 
 // time reads a time in the form of RFC 3339, in nanoseconds since 1970.

@@ -21,6 +21,8 @@ type Link struct {
 	// From and Until are the ends of the last window, zero without one, and Latest is the mean load over it.
 	From, Until time.Time
 	Latest      int64
+	// Derived is true for a link whose load is the sum of its hosts.
+	Derived bool
 }
 
 // Rack is a rack. A network without pods has racks with an empty one.
@@ -42,7 +44,7 @@ type Network struct {
 	Racks        []Rack
 	Hosts        []Host
 	Clients      map[string]int64
-	// Windows is true if snapshots have From and Latest of links.
+	// Windows is true if snapshots have From, Latest and Derived of links.
 	Windows bool
 
 	number int
@@ -171,6 +173,7 @@ func (n *Network) Whole() []byte {
 	if n.Windows {
 		links["from"] = columnOf(n.Links, func(l Link) any { return moment(l.From) })
 		links["latest_bps"] = columnOf(n.Links, func(l Link) any { return number(l.Latest) })
+		links["derived"] = columnOf(n.Links, func(l Link) any { return l.Derived })
 	}
 	answer["links"] = links
 	answer["racks"] = map[string]any{
@@ -223,6 +226,7 @@ func (n *Network) Difference(since string) []byte {
 	if n.Windows {
 		links["from"] = columnOf(now, func(l Link) any { return moment(l.From) })
 		links["latest_bps"] = changes(now, then, func(l Link) int64 { return l.Latest })
+		links["derived"] = columnOf(now, func(l Link) any { return l.Derived })
 	}
 	answer["links"] = links
 	answer["racks"] = map[string]any{"rows": []int{}}
