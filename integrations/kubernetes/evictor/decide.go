@@ -20,12 +20,18 @@ const (
 	NoController Reason = "no_controller"
 	// Bound means that a replacement must run on the same node, such as that of a DaemonSet.
 	Bound Reason = "bound_to_node"
+	// OtherScheduler means that a scheduler would place the replacement that may not know the network.
+	OtherScheduler Reason = "other_scheduler"
 	// NotRunning means that the pod has not started, or is ending.
 	NotRunning Reason = "not_running"
 	// ManyBudgets means that several PodDisruptionBudgets select the pod; the Eviction API rejects such pods.
 	ManyBudgets Reason = "several_disruption_budgets"
 	// BudgetSpent means that the PodDisruptionBudget of the pod allows no disruption now.
 	BudgetSpent Reason = "disruption_budget"
+	// UnknownDemand means that nothing says the peak rate of the pod in the direction of the link.
+	UnknownDemand Reason = "unknown_demand"
+	// DerivedLink means that the load of the link is the sum of its nodes, which contains traffic within the rack.
+	DerivedLink Reason = "derived_link"
 	// RackCools means that a pod left the rack a short time ago.
 	RackCools Reason = "rack_cooldown"
 	// WorkloadCools means that a pod of the workload was evicted a short time ago.
@@ -42,8 +48,8 @@ const (
 
 // Reasons lists all reasons.
 var Reasons = [...]Reason{
-	NotMigratable, NoController, Bound, NotRunning, ManyBudgets, BudgetSpent, RackCools, WorkloadCools, HourSpent, NoTarget,
-	Unseen, OtherNode,
+	NotMigratable, NoController, Bound, OtherScheduler, NotRunning, ManyBudgets, BudgetSpent, UnknownDemand, DerivedLink, RackCools,
+	WorkloadCools, HourSpent, NoTarget, Unseen, OtherNode,
 }
 
 // Pod is a pod on a node.
@@ -51,8 +57,9 @@ type Pod struct {
 	UID, Namespace, Name string
 	// Node and Rack are those of the pod, and Workload is its owner.
 	Node, Rack, Workload string
-	// Rates are its peak rates in bit/s, out of it and into it; 0 if they are unknown.
+	// Rates are its peak rates in bit/s, out of it and into it, with 0 for those that are unknown.
 	Rates    [2]int64
+	Unknown  [2]bool
 	Requests fit.Resources
 	// Constraints are its conditions for a node.
 	Constraints fit.Constraints
@@ -204,8 +211,12 @@ func (d *decision) cool(hot hotSide) {
 	var pods []*Pod
 	for i := range d.Pods {
 		pod := &d.Pods[i]
-		if pod.Rack == hot.rack.Name && pod.Rates[hot.side] > 0 && !d.gone[pod.UID] {
+		switch {
+		case pod.Rack != hot.rack.Name || d.gone[pod.UID]:
+		case pod.Rates[hot.side] > 0:
 			pods = append(pods, pod)
+		case pod.Unknown[hot.side] && pod.Stays == "":
+			d.round.Stays = append(d.round.Stays, Stay{Pod: pod, Link: link.Name, Reason: UnknownDemand})
 		}
 	}
 	slices.SortFunc(pods, func(a, b *Pod) int {
@@ -221,11 +232,13 @@ func (d *decision) cool(hot hotSide) {
 	}
 }
 
-// limit returns the reason for which a pod may not leave, empty if it may.
-func (d *decision) limit(pod *Pod) Reason {
+// limit returns the reason for which a pod may not leave, empty if it may. isDerived is true if the load of the hot link is a sum.
+func (d *decision) limit(pod *Pod, isDerived bool) Reason {
 	switch {
 	case pod.Stays != "":
 		return pod.Stays
+	case isDerived && !d.Settings.DerivedLinks:
+		return DerivedLink
 	case d.rackCools[pod.Rack]:
 		return RackCools
 	case d.cools[pod.Workload]:
@@ -250,7 +263,7 @@ func (d *decision) spend(pod *Pod, node *Node) {
 
 // evict evicts a pod, or returns the reason for which it stays.
 func (d *decision) evict(pod *Pod, rack *Rack, link *Link) Reason {
-	if reason := d.limit(pod); reason != "" {
+	if reason := d.limit(pod, link.Derived); reason != "" {
 		return reason
 	}
 	target, node, reason := d.target(pod, rack)
@@ -259,7 +272,7 @@ func (d *decision) evict(pod *Pod, rack *Rack, link *Link) Reason {
 	}
 	before := d.loads.projected(link) / link.Capacity
 	d.loads.leave(rack.Name, pod.Rates)
-	d.loads.arrive(rack.Name, target.Name, pod.Rates)
+	d.loads.arrive(rack.Name, target.Name, pod.Rates, false)
 	d.spend(pod, node)
 	d.round.Evictions = append(d.round.Evictions, Eviction{
 		Pod: pod, Link: link.Name, Before: before, After: d.loads.projected(link) / link.Capacity,

@@ -102,6 +102,8 @@ func TestAPodThatStaysHasAReason(t *testing.T) {
 		{"budget of the pod", func(p *Pod) { p.Budget = "shop/web" },
 			func(r *Request) { r.Disruptions = map[string]int32{"shop/web": 0} }, BudgetSpent},
 		{"unknown budget", func(p *Pod) { p.Budget = "shop/new" }, func(*Request) {}, BudgetSpent},
+		{"unknown demand", func(p *Pod) { p.Rates, p.Unknown = [2]int64{0, 1e9}, [2]bool{true, false} }, func(*Request) {}, UnknownDemand},
+		{"sum of the nodes", same, func(r *Request) { r.Racks[0].Links[out].Derived = true }, DerivedLink},
 		{"rack cools", same, func(r *Request) {
 			r.Records = []Record{{UID: "b", At: now.Add(-9 * time.Minute), Source: "hot", Workload: "x"}}
 		}, RackCools},
@@ -133,6 +135,58 @@ func TestAPodThatStaysHasAReason(t *testing.T) {
 		round := Decide(request)
 		if len(round.Evictions) != 0 || reasons(round)["a"] != c.reason {
 			t.Errorf("%s: %v, %v", c.name, uids(round), reasons(round))
+		}
+	}
+}
+
+func TestAPodWithoutTrafficOverTheLinkOrThatMustStayIsNoPodOfUnknownDemand(t *testing.T) {
+	receiver, daemon := migratable("receiver", "hot", 0, 1e9), migratable("daemon", "hot", 0, 0)
+	receiver.Unknown = [2]bool{false, true}
+	daemon.Unknown, daemon.Stays = [2]bool{true, true}, Bound
+	if round := Decide(scene(receiver, daemon)); len(round.Hot) != 1 || len(round.Stays) != 0 {
+		t.Errorf("%+v", round)
+	}
+}
+
+func TestPodsLeaveALinkWhoseLoadIsASumOnlyByTheSetting(t *testing.T) {
+	request := scene(migratable("a", "hot", 2e9, 0))
+	request.Racks[0].Links[out].Derived = true
+	advised := []Advice{{Move: "1", Pod: &request.Pods[0], Link: "hot:uplink", From: "hoth0", Target: "cool"}}
+	for _, allowed := range []bool{false, true} {
+		request.Settings.DerivedLinks = allowed
+		for _, round := range []Round{Decide(request), Accept(request, advised)} {
+			if left := len(round.Evictions) == 1; left != allowed || left == (reasons(round)["a"] == DerivedLink) {
+				t.Errorf("allowed %v: %+v, %v", allowed, round.Evictions, reasons(round))
+			}
+		}
+	}
+}
+
+// The service adds the expected replacement to the load of the target, so it must not count twice.
+func TestAReplacementThatTheServiceKnowsCountsOnceOnItsTarget(t *testing.T) {
+	request := scene(migratable("a", "hot", 1.9e9, 0))
+	request.Racks = request.Racks[:2]
+	request.Racks[1].Links[out].Load += 2e9
+	record := Record{
+		UID: "earlier", At: now.Add(-time.Minute), Gone: now.Add(-2 * time.Minute), Workload: "x", Source: "elsewhere", Target: "cool",
+		Rates: [2]int64{2e9, 0},
+	}
+	for name, c := range map[string]struct {
+		change    func(*Record)
+		evictions int
+	}{
+		"not reported":   {func(*Record) {}, 0},
+		"expected":       {func(r *Record) { r.Expectation = "7" }, 1},
+		"landed":         {func(r *Record) { r.Landed = "cool" }, 1},
+		"service's move": {func(r *Record) { r.Move = "3" }, 1},
+		// The service has not seen it in the window, so the mean does not have it.
+		"larger than the pending load": {func(r *Record) { r.Expectation, r.Rates = "7", [2]int64{3e9, 0} }, 0},
+	} {
+		changed := record
+		c.change(&changed)
+		request.Records = []Record{changed}
+		if round := Decide(request); len(round.Evictions) != c.evictions {
+			t.Errorf("%s: %+v, %v", name, round.Evictions, reasons(round))
 		}
 	}
 }

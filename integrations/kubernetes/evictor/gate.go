@@ -3,7 +3,6 @@ package evictor
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +28,9 @@ const recordsKey = "records"
 type gate struct {
 	maps typedcorev1.ConfigMapInterface
 	name string
-	read *corev1.ConfigMap
+	// settings have the limits, which are written with the records.
+	settings Settings
+	read     *corev1.ConfigMap
 }
 
 // open reads the ConfigMap and returns its records, and true if evictions are stopped. It creates a missing one.
@@ -50,29 +51,24 @@ func (g *gate) open(ctx context.Context) ([]Record, bool, error) {
 	return records, read.Annotations[StopAnnotation] == StopValue, nil
 }
 
-// CountHour returns the number of evictions that the evictor's ConfigMap has for the hour before a time.
-func CountHour(read *corev1.ConfigMap, now time.Time) (int, error) {
-	records, err := decodeRecords(read.Data[recordsKey])
-	if err != nil {
-		return 0, fmt.Errorf("configmap %s/%s: %w", read.Namespace, read.Name, err)
-	}
-	return inHour(records, now), nil
-}
-
 // write replaces the records. It fails if the ConfigMap has changed since it was read or written.
 func (g *gate) write(ctx context.Context, records []Record) error {
 	text, err := encodeRecords(records)
 	if err != nil {
 		return fmt.Errorf("records: %w", err)
 	}
+	limits, err := encodeLimits(g.settings)
+	if err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
 	next := g.read.DeepCopy()
 	if next.Data == nil {
 		next.Data = map[string]string{}
 	}
-	if next.Data[recordsKey] == text || (len(records) == 0 && next.Data[recordsKey] == "") {
+	if (next.Data[recordsKey] == text && next.Data[limitsKey] == limits) || (len(records) == 0 && next.Data[recordsKey] == "") {
 		return nil
 	}
-	next.Data[recordsKey] = text
+	next.Data[recordsKey], next.Data[limitsKey] = text, limits
 	written, err := g.maps.Update(ctx, next, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("configmap %s: %w", g.name, err)

@@ -49,7 +49,7 @@ func (d *decision) accept(of *Advice) Reason {
 	if of.Pod.Node != of.From {
 		return OtherNode
 	}
-	if reason := d.limit(of.Pod); reason != "" {
+	if reason := d.limit(of.Pod, d.loads.isDerived(of.Pod.Rack, of.Link)); reason != "" {
 		return reason
 	}
 	if of.Target == "" || of.Target == of.Pod.Rack {

@@ -19,6 +19,8 @@ const (
 type Link struct {
 	Name     string
 	Capacity float64
+	// Derived is true if the loads are the sum of those of the nodes, with traffic within the rack.
+	Derived bool
 	// Mean is the mean load over the last window, NaN if it is unknown. Hot counts hot windows in a row.
 	Mean float64
 	Hot  int
@@ -46,7 +48,9 @@ func network(s *snapshot.Snapshot, windows *Windows) []Rack {
 		if known := shared[row]; known != nil {
 			return known
 		}
-		result := &Link{Name: names.LinkName(row), Capacity: float64(s.Capacities()[row]), Load: math.NaN()}
+		result := &Link{
+			Name: names.LinkName(row), Capacity: float64(s.Capacities()[row]), Derived: s.IsDerived(row), Load: math.NaN(),
+		}
 		result.Mean, result.Hot = windows.Mean(result.Name)
 		if measured := s.Measured()[row]; measured != snapshot.Unknown {
 			result.Load = float64(measured)
@@ -80,15 +84,16 @@ func network(s *snapshot.Snapshot, windows *Windows) []Rack {
 type loads struct {
 	settings Settings
 	racks    map[string]*Rack
-	// relief is the traffic that leaves a link, and arrival the traffic that comes to it, in bit/s.
-	relief, arrival map[*Link]float64
+	// relief is the traffic that leaves a link, and arrival the traffic that comes to it, in bit/s. unreported is the part of the
+	// arrival that the service does not know.
+	relief, arrival, unreported map[*Link]float64
 }
 
 // newLoads returns the loads beside earlier evictions.
 func newLoads(request *Request) *loads {
 	l := &loads{
 		settings: request.Settings, racks: make(map[string]*Rack, len(request.Racks)),
-		relief: map[*Link]float64{}, arrival: map[*Link]float64{},
+		relief: map[*Link]float64{}, arrival: map[*Link]float64{}, unreported: map[*Link]float64{},
 	}
 	for i := range request.Racks {
 		l.racks[request.Racks[i].Name] = &request.Racks[i]
@@ -102,7 +107,7 @@ func newLoads(request *Request) *loads {
 			l.leave(record.Source, record.Rates)
 		}
 		if rack, arrives := record.arrives(request.Start); arrives {
-			l.arrive(record.Source, rack, record.Rates)
+			l.arrive(record.Source, rack, record.Rates, record.isReported())
 		}
 	}
 	return l
@@ -118,7 +123,7 @@ func (l *loads) leave(rack string, rates [2]int64) {
 	}
 }
 
-func (l *loads) arrive(source, rack string, rates [2]int64) {
+func (l *loads) arrive(source, rack string, rates [2]int64, isReported bool) {
 	to := l.racks[rack]
 	if to == nil {
 		return
@@ -126,6 +131,9 @@ func (l *loads) arrive(source, rack string, rates [2]int64) {
 	for side, link := range to.links(l.racks[source]) {
 		if link != nil {
 			l.arrival[link] += float64(rates[side%2])
+			if !isReported {
+				l.unreported[link] += float64(rates[side%2])
+			}
 		}
 	}
 }
@@ -144,9 +152,25 @@ func (r *Rack) links(source *Rack) [4]*Link {
 // another pod must not leave because of them.
 func (l *loads) projected(link *Link) float64 { return max(link.Mean-l.relief[link], 0) }
 
-// expected returns the load of a link with the pods that come. The larger of the window's mean and the service's load
-// counts, and pods that leave still count.
-func (l *loads) expected(link *Link) float64 { return max(link.Mean, link.Load) + l.arrival[link] }
+// expected returns the load of a link with the pods that come. The larger of two loads counts: the window's mean with all of
+// them, and the service's load with those that the service does not know. Pods that leave still count.
+func (l *loads) expected(link *Link) float64 {
+	return max(link.Mean+l.arrival[link], link.Load+l.unreported[link])
+}
+
+// isDerived returns true if the load of a link of a rack, or of its pod of racks, is the sum of its nodes.
+func (l *loads) isDerived(rack, link string) bool {
+	of := l.racks[rack]
+	if of == nil {
+		return false
+	}
+	for _, own := range of.links(nil) {
+		if own != nil && own.Name == link {
+			return own.Derived
+		}
+	}
+	return false
+}
 
 // isHot returns true if pods must leave a link.
 func (l *loads) isHot(link *Link) bool {

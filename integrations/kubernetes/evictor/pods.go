@@ -18,6 +18,8 @@ type Cluster struct {
 	Pods    []*corev1.Pod
 	Nodes   []*corev1.Node
 	Budgets []*policyv1.PodDisruptionBudget
+	// Schedulers are the names of schedulers whose pods may leave; nil for those of every scheduler.
+	Schedulers []string
 }
 
 // Places are the pods and nodes of a cluster as decisions need them.
@@ -55,7 +57,8 @@ func (c *Cluster) Places(rackOf func(node string) string, peaks demand.Peaks) Pl
 			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name,
 			Node: pod.Spec.NodeName, Rack: rackOf(pod.Spec.NodeName), Workload: workloadOf(pod),
 			Rates:    [2]int64{rate(needs.Egress.Bps), rate(needs.Ingress.Bps)},
-			Requests: requests, Constraints: fit.ConstraintsOf(pod), Stays: staysOf(pod, needs, several), Budget: budget,
+			Unknown:  [2]bool{needs.Egress.Source == demand.Unknown, needs.Ingress.Source == demand.Unknown},
+			Requests: requests, Constraints: fit.ConstraintsOf(pod), Stays: c.staysOf(pod, needs, several), Budget: budget,
 		})
 	}
 	for _, node := range c.Nodes {
@@ -104,7 +107,7 @@ func isTerminal(pod *corev1.Pod) bool {
 }
 
 // staysOf returns the reason for which a pod never leaves, empty if it can.
-func staysOf(pod *corev1.Pod, needs demand.Demand, severalBudgets bool) Reason {
+func (c *Cluster) staysOf(pod *corev1.Pod, needs demand.Demand, severalBudgets bool) Reason {
 	owner := metav1.GetControllerOf(pod)
 	_, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	switch {
@@ -114,6 +117,8 @@ func staysOf(pod *corev1.Pod, needs demand.Demand, severalBudgets bool) Reason {
 		return Bound
 	case owner == nil:
 		return NoController
+	case c.Schedulers != nil && !slices.Contains(c.Schedulers, cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)):
+		return OtherScheduler
 	case pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning:
 		return NotRunning
 	case severalBudgets:

@@ -76,14 +76,31 @@ func TestOnlyRunningPodsThatSomethingReplacesElsewhereMayLeave(t *testing.T) {
 		{"no controller", func(p *corev1.Pod) { p.OwnerReferences = nil }, NoController},
 		{"daemon", func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }, Bound},
 		{"static", func(p *corev1.Pod) { p.Annotations[corev1.MirrorPodAnnotationKey] = "x" }, Bound},
+		{"another scheduler", func(p *corev1.Pod) { p.Spec.SchedulerName = "batch" }, OtherScheduler},
+		{"no scheduler named", func(p *corev1.Pod) { p.Spec.SchedulerName = "" }, OtherScheduler},
+		{"a daemon of another scheduler", func(p *corev1.Pod) {
+			p.Spec.SchedulerName, p.OwnerReferences[0].Kind = "batch", "DaemonSet"
+		}, Bound},
 		{"pending", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, NotRunning},
 		{"ending", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now} }, NotRunning},
 	} {
 		pod := podOn("n", "a", "web", "1G", "2G")
+		pod.Spec.SchedulerName = "leeward-scheduler"
 		c.change(pod)
-		places := (&Cluster{Pods: []*corev1.Pod{pod}}).Places(inRack, nil)
+		cluster := &Cluster{Pods: []*corev1.Pod{pod}, Schedulers: []string{"other", "leeward-scheduler"}}
+		places := cluster.Places(inRack, nil)
 		if len(places.Pods) != 1 || places.Pods[0].Stays != c.stays {
 			t.Errorf("%s: %+v", c.name, places.Pods)
+		}
+	}
+}
+
+func TestWithoutNamesOfSchedulersThePodsOfAllOfThemMayLeave(t *testing.T) {
+	for _, name := range []string{"", "default-scheduler", "batch"} {
+		pod := podOn("n", "a", "web", "1G", "2G")
+		pod.Spec.SchedulerName = name
+		if stays := (&Cluster{Pods: []*corev1.Pod{pod}}).Places(inRack, nil).Pods[0].Stays; stays != "" {
+			t.Errorf("%q: %s", name, stays)
 		}
 	}
 }
@@ -140,8 +157,8 @@ func TestInvalidAnnotationsAreNamedAndThePodHasNoRate(t *testing.T) {
 	if len(places.Problems) != 1 || !errors.As(places.Problems[0], &problem) || problem.Annotation != demand.PeakEgress {
 		t.Errorf("%v", places.Problems)
 	}
-	if places.Pods[0].Rates != [2]int64{0, 2e9} {
-		t.Errorf("%v", places.Pods[0].Rates)
+	if pod := places.Pods[0]; pod.Rates != [2]int64{0, 2e9} || pod.Unknown != [2]bool{true, false} {
+		t.Errorf("%+v", pod)
 	}
 }
 

@@ -44,6 +44,10 @@ func (r *Record) arrives(start time.Time) (string, bool) {
 	return r.Landed, r.Started.IsZero() || start.Before(r.Started)
 }
 
+// isReported returns true if the load of the service contains the replacement: by the expectation, by the move, or by the
+// scheduler's report on its node. Without such a report the mean of the window still counts the replacement.
+func (r *Record) isReported() bool { return r.Expectation != "" || r.Move != "" || r.Landed != "" }
+
 // prune returns the records that matter at a time.
 func prune(records []Record, settings Settings, now time.Time) []Record {
 	rest := make([]Record, 0, len(records))

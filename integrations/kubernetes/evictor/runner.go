@@ -97,7 +97,7 @@ func NewRunner(options Options) (*Runner, error) {
 	options.Metrics.mode.WithLabelValues(string(options.Mode)).Set(1)
 	r := &Runner{
 		options: options, closed: make(chan struct{}, 1), windows: NewWindows(options.Estimator, options.Settings),
-		gate: gate{maps: options.Client.CoreV1().ConfigMaps(options.Namespace), name: options.Name},
+		gate: gate{maps: options.Client.CoreV1().ConfigMaps(options.Namespace), name: options.Name, settings: options.Settings},
 	}
 	if options.Advisor != nil {
 		r.executor = newExecutor(&options)

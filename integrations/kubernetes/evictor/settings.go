@@ -34,6 +34,8 @@ type Settings struct {
 	RackCooldown, WorkloadCooldown int
 	// HourlyBudget is the largest number of evictions in any hour.
 	HourlyBudget int
+	// DerivedLinks is true if pods leave also links whose load is the sum of the nodes, with traffic within the rack.
+	DerivedLinks bool
 	// Lasts is the time after which an eviction no longer counts on the loads, even if no report shows it.
 	Lasts time.Duration
 }

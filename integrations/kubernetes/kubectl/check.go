@@ -308,15 +308,16 @@ func (c *Check) checkEvictor(ctx context.Context, from *Sources, namespace, name
 		c.add(Note, "evictor", "configmap %s/%s: not found: no evictor with the mode evict has run", namespace, name)
 	case err != nil:
 		c.add(Wrong, "evictor", "configmap %s/%s: %s", namespace, name, err)
-	case read.Annotations[evictor.StopAnnotation] == evictor.StopValue:
-		c.add(Note, "evictor", "stopped by the annotation %s of configmap %s/%s", evictor.StopAnnotation, namespace, name)
 	default:
-		count, err := evictor.CountHour(read, from.Now)
-		if err != nil {
+		state, err := evictor.StateOf(read)
+		switch {
+		case err != nil:
 			c.add(Wrong, "evictor", "%s", err)
-			return
+		case state.IsStopped:
+			c.add(Note, "evictor", "stopped by the annotation %s of configmap %s/%s", evictor.StopAnnotation, namespace, name)
+		default:
+			c.add(Fine, "evictor", "%d evictions in the last hour", state.InHour(from.Now))
 		}
-		c.add(Fine, "evictor", "%d evictions in the last hour", count)
 	}
 }
 
