@@ -15,6 +15,8 @@ type Link struct {
 	Utilization *float64 `json:"utilization"`
 	Pending     float64  `json:"pending_bps"`
 	HotSince    *string  `json:"hot_since"`
+	// Derived is true if the load is the sum of the hosts below.
+	Derived bool `json:"derived"`
 	// Speed is the capacity that an agent reported.
 	Speed *float64 `json:"speed_bps"`
 }
@@ -51,6 +53,8 @@ type Status struct {
 	Version  string  `json:"version"`
 	Cluster  string  `json:"cluster"`
 	Interval float64 `json:"interval_s"`
+	// HotAbove is the utilization above which a link is hot, as a share.
+	HotAbove float64 `json:"hot_above"`
 	Role     string  `json:"role"`
 	// Ledger has the estimates of loads; later versions of the service say them.
 	Ledger struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -19,9 +20,6 @@ import (
 	"leeward.dev/kubernetes/peaks"
 	"leeward.dev/kubernetes/snapshot"
 )
-
-// statusPause is the time between two requests for the state of a service that does not answer.
-const statusPause = 2 * time.Second
 
 var evictorCommand = command{
 	name: "evictor", summary: "Moves migratable pods off hot racks; by default events only name the pods that it would move.",
@@ -42,7 +40,8 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 		"`mode`: dry-run (events only), evict, or stop")
 	source := set.String("moves", string(evictor.Own),
 		"`source` of decisions: own, the evictor's rule; or service, the moves that the service advises")
-	set.Float64Var(&s.Threshold, "threshold", s.Threshold, "utilization above which a link is hot, as a `share`")
+	var asked fromService
+	set.Float64Var(&asked.threshold, "threshold", 0, "utilization above which a link is hot, as a `share`; 0 asks the service")
 	set.Float64Var(&s.Margin, "margin", s.Margin, "distance below the threshold that a target must keep, as a `share`")
 	set.DurationVar(&s.Window, "window", s.Window, "`time` over which loads are averaged")
 	set.IntVar(&s.HotWindows, "hot-windows", s.HotWindows, "`number` of hot windows in a row after which pods leave")
@@ -53,8 +52,12 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	set.IntVar(&s.HourlyBudget, "hourly-budget", s.HourlyBudget, "largest `number` of evictions in any hour")
 	set.DurationVar(&s.Lasts, "lasts", s.Lasts,
 		"`time` after which an eviction no longer counts on the loads, even if no report shows it")
-	interval := set.Duration("interval", 0, "`time` between two reports of a link; 0 asks the service")
-	alpha := set.Float64("alpha", 0, "`weight` of a report in the service's estimate; 0 asks the service")
+	set.BoolVar(&s.DerivedLinks, "derived-links", s.DerivedLinks,
+		"move pods also off links whose load is the sum of their nodes, with traffic within the rack")
+	schedulers := set.String("schedulers", defaultScheduler,
+		"`names` of the schedulers whose pods may leave, with commas; "+everyScheduler+" for all")
+	set.DurationVar(&asked.interval, "interval", 0, "`time` between two reports of a link; 0 asks the service")
+	set.Float64Var(&asked.alpha, "alpha", 0, "`weight` of a report in the service's estimate; 0 asks the service")
 	measured := set.Bool("peaks", true, "use the measured peaks of workloads whose pods declare none")
 	reports := set.Bool("report", true, "report evictions to the service, which needs the role place")
 	set.DurationVar(&c.snapshotInterval, "snapshot-interval", snapshot.DefaultInterval, "`time` between two snapshots of the network")
@@ -70,15 +73,20 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	if err != nil {
 		return c.invalid(err)
 	}
-	// An invalid setting must not wait for the service. The window is compared with its interval below.
-	if err := s.Check(*interval); err != nil {
+	names, err := schedulerNames(*schedulers)
+	if err != nil {
+		return err
+	}
+	// An invalid setting must not wait for the service, whose settings are checked below.
+	s.Threshold = cmp.Or(asked.threshold, s.Threshold)
+	if err := s.Check(asked.interval); err != nil {
 		return c.invalid(err)
 	}
 	if s.Window < c.snapshotInterval {
 		return fmt.Errorf("%w: --window: %v: expected at least the interval of snapshots, %v", errUsage, s.Window, c.snapshotInterval)
 	}
-	if *alpha != 0 {
-		if _, err := ledger.NewEstimator(time.Second, *alpha); err != nil {
+	if asked.alpha != 0 {
+		if _, err := ledger.NewEstimator(time.Second, asked.alpha); err != nil {
 			return c.invalid(err)
 		}
 	}
@@ -86,12 +94,11 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	if err != nil {
 		return err
 	}
-	if *interval == 0 || *alpha == 0 {
-		if err := p.askEstimates(ctx, interval, alpha); err != nil {
-			return err
-		}
+	if err := p.ask(ctx, &asked); err != nil {
+		return err
 	}
-	estimator, err := ledger.NewEstimator(*interval, *alpha)
+	s.Threshold = asked.threshold
+	estimator, err := ledger.NewEstimator(asked.interval, asked.alpha)
 	if err != nil {
 		return c.invalid(err)
 	}
@@ -110,7 +117,7 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 		}
 		return -1
 	}))
-	objects := p.watch(ctx)
+	objects := p.watch(ctx, names)
 	options := evictor.Options{
 		Mode: parsed, Settings: s, Estimator: estimator, MaxAge: snapshots.Settings().MaxAge, Client: p.kube,
 		Namespace: p.namespace, Name: p.name, Cluster: objects.cluster, Events: p.recorder(),
@@ -138,51 +145,21 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	}
 	go snapshot.NewFollower(snapshots, feed, runner.OnSnapshot, rand.Float64, log).Run(ctx)
 	log.Info("evictor", "mode", string(parsed), "moves", string(moves), "threshold", s.Threshold, "window", s.Window, "hot_windows", s.HotWindows,
-		"interval", *interval, "alpha", *alpha)
+		"interval", asked.interval, "alpha", asked.alpha, "derived_links", s.DerivedLinks, "schedulers", *schedulers)
 	return p.run(ctx, runner.Run)
-}
-
-// askEstimates requests the settings of estimates from the service until it answers. Settings that are not 0 stay.
-func (p *process) askEstimates(ctx context.Context, interval *time.Duration, alpha *float64) error {
-	p.asks.Store(true)
-	for {
-		status, err := p.service.Status(ctx)
-		if err == nil && (status.Interval <= 0 || status.Interval > time.Hour.Seconds()) {
-			err = fmt.Errorf("interval_s: %v: expected seconds up to an hour", status.Interval)
-		}
-		if err == nil {
-			if *interval == 0 {
-				*interval = time.Duration(status.Interval * float64(time.Second))
-			}
-			if *alpha == 0 {
-				*alpha = status.Ledger.Alpha
-			}
-			if *alpha == 0 {
-				*alpha = ledger.DefaultAlpha
-				p.log.Warn("the service does not say the weight of a report; name it with --alpha if it is not the default",
-					"alpha", *alpha)
-			}
-			p.asks.Store(false)
-			return nil
-		}
-		p.log.Warn("the service does not say its interval; asking again", "problem", err.Error())
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(statusPause):
-		}
-	}
 }
 
 // objects are the informers of the evictor.
 type objects struct {
 	factory informers.SharedInformerFactory
 	synced  []cache.InformerSynced
+	// schedulers are those whose pods may leave, nil for all.
+	schedulers []string
 }
 
 // watch starts the informers of pods, nodes and budgets.
-func (p *process) watch(ctx context.Context) *objects {
-	o := &objects{factory: informers.NewSharedInformerFactoryWithOptions(p.kube, 0, informers.WithTransform(withoutManagedFields))}
+func (p *process) watch(ctx context.Context, schedulers []string) *objects {
+	o := &objects{schedulers: schedulers, factory: informers.NewSharedInformerFactoryWithOptions(p.kube, 0, informers.WithTransform(withoutManagedFields))}
 	for _, informer := range []cache.SharedIndexInformer{
 		o.factory.Core().V1().Pods().Informer(), o.factory.Core().V1().Nodes().Informer(),
 		o.factory.Policy().V1().PodDisruptionBudgets().Informer(),
@@ -211,7 +188,7 @@ func (o *objects) cluster() *evictor.Cluster {
 			return nil
 		}
 	}
-	var result evictor.Cluster
+	result := evictor.Cluster{Schedulers: o.schedulers}
 	var err error
 	if result.Pods, err = o.factory.Core().V1().Pods().Lister().List(labels.Everything()); err != nil {
 		return nil

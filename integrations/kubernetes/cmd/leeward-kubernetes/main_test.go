@@ -36,6 +36,8 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 		{[]string{"evictor", "--controller", "http://a", "--max-age", "1s"}, "--max-age: 1s"},
 		{[]string{"evictor", "--controller", "http://a", "--snapshot-interval", "1ms"}, "--snapshot-interval: 1ms"},
 		{[]string{"evictor", "--controller", "http://a", "--ca", "/does/not/exist"}, "--ca: open /does/not/exist"},
+		{[]string{"evictor", "--schedulers", ""}, `--schedulers: ""`},
+		{[]string{"evictor", "--schedulers", "a,*"}, `--schedulers: "a,*": expected names with commas, or * for all`},
 		{[]string{"evictor", "--moves", "both"}, `--moves: "both"`},
 		{[]string{"evictor", "--hot", "1"}, "flag provided but not defined: --hot"},
 		{[]string{"sync"}, "--controller: missing"},

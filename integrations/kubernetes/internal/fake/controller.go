@@ -124,7 +124,7 @@ func (c *Controller) snapshot(writer http.ResponseWriter, request *http.Request)
 
 // status answers GET /v1/status.
 func (c *Controller) status(writer http.ResponseWriter, _ *http.Request) {
-	send(writer, http.StatusOK, map[string]any{"interval_s": c.ReportInterval, "ledger": map[string]any{"alpha": c.Alpha}})
+	send(writer, http.StatusOK, map[string]any{"interval_s": c.ReportInterval, "hot_above": 0.75, "ledger": map[string]any{"alpha": c.Alpha}})
 }
 
 // reject answers a request with a problem.

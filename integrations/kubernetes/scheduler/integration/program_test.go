@@ -177,12 +177,13 @@ func startController(t *testing.T, deployment, service string, arguments ...stri
 	}, arguments...)...)
 }
 
-// quickly are the arguments of an evictor with the windows of these tests, for a service whose links report at the interval.
+// quickly are the arguments of an evictor with the windows of these tests, for a service whose links report at the interval. The
+// scheduler of these tests is the default scheduler.
 func quickly(more ...string) []string {
 	return append([]string{
 		"--interval=" + interval.String(), "--alpha=0.2", "--window=" + evictionWindow.String(), "--hot-windows=3",
 		"--rack-cooldown=1", "--lasts=20s", "--snapshot-interval=" + interval.String(), "--max-age=20s", "--deadline=5s",
-		"--threshold=0.75",
+		"--threshold=0.75", "--schedulers=*",
 	}, more...)
 }
 
