@@ -65,17 +65,31 @@ func StateOf(read *corev1.ConfigMap) (State, error) {
 	}
 	records, err := decodeRecords(read.Data[recordsKey])
 	if err != nil {
-		return State{}, fmt.Errorf("configmap %s/%s: %w", read.Namespace, read.Name, err)
+		return State{}, err
 	}
 	settings, err := decodeLimits(read.Data[limitsKey])
 	if err != nil {
-		return State{}, fmt.Errorf("configmap %s/%s: %w", read.Namespace, read.Name, err)
+		return State{}, err
 	}
 	return State{IsStopped: read.Annotations[StopAnnotation] == StopValue, Records: records, Settings: settings}, nil
 }
 
 // InHour returns the number of evictions in the hour before a time.
 func (s State) InHour(now time.Time) int { return inHour(s.Records, now) }
+
+// Cooldowns returns the times for which no other pod leaves the rack of a pod, and none of its workload; 0 for none.
+func (s State) Cooldowns(pod *Pod, now time.Time) (rack, workload time.Duration) {
+	for _, record := range s.Records {
+		age := now.Sub(record.At)
+		if record.Source == pod.Rack {
+			rack = max(rack, s.Settings.cooldown(s.Settings.RackCooldown)-age)
+		}
+		if record.Workload == pod.Workload {
+			workload = max(workload, s.Settings.cooldown(s.Settings.WorkloadCooldown)-age)
+		}
+	}
+	return rack, workload
+}
 
 // Judge says why the evictor would leave a pod on a hot link, before it looks for a target.
 type Judge struct{ decision *decision }

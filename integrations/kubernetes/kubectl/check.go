@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,16 +20,14 @@ import (
 	"leeward.dev/kubernetes/clustersync"
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/evictor"
+	"leeward.dev/kubernetes/snapshot"
 )
 
 var checkCommand = command{
 	name: "check", summary: "Problems of the cluster, its nodes and pods, and the service.",
 	examples: []string{"check", "check --scheduler default-scheduler", "check --evictor leeward/leeward-evictor -o json"},
-	flags: func(set *flag.FlagSet, o *options) {
-		set.StringVar(&o.scheduler, "scheduler", "leeward-scheduler", "`name` of the scheduler with the plugins, or several with commas")
-		set.StringVar(&o.evictor, "evictor", "leeward/leeward-evictor", "`namespace/name` of the evictor's ConfigMap")
-	},
-	run: check,
+	flags:    evictorFlags,
+	run:      check,
 }
 
 // mostLines is the number of findings of one kind that are listed one by one.
@@ -71,9 +69,9 @@ func check(ctx context.Context, from *Sources, o *options) (record, error) {
 	if len(o.arguments) > 0 {
 		return nil, usage("check: %q: expected no argument", o.arguments[0])
 	}
-	namespace, name, found := strings.Cut(o.evictor, "/")
-	if !found || namespace == "" || name == "" {
-		return nil, usage("--evictor: %q: expected NAMESPACE/NAME", o.evictor)
+	namespace, name, err := o.evictorName()
+	if err != nil {
+		return nil, err
 	}
 	result := &Check{}
 	result.checkService(ctx, from)
@@ -87,7 +85,7 @@ func check(ctx context.Context, from *Sources, o *options) (record, error) {
 		return nil, err
 	}
 	result.checkPods(ctx, from, pods)
-	result.checkSchedulers(pods, strings.Split(o.scheduler, ","))
+	result.checkSchedulers(pods, o.schedulers())
 	result.checkMatrices(ctx, from)
 	result.checkEvictor(ctx, from, namespace, name)
 	result.OK = true
@@ -128,6 +126,29 @@ func (c *Check) checkService(ctx context.Context, from *Sources) {
 	}
 	if away := from.Now.Sub(time.Unix(0, next.Time())).Abs(); away > time.Minute {
 		c.add(Wrong, "clock", "the service's clock and this one differ by %v: set both by NTP", away.Round(time.Second))
+	}
+	c.checkDerived(next)
+}
+
+// checkDerived notes the links of racks and pods whose load is a sum.
+func (c *Check) checkDerived(next *snapshot.Snapshot) {
+	names := next.Names()
+	derived := map[string]bool{}
+	for _, host := range names.HostLinks() {
+		for _, row := range [...]int32{host.Uplink, host.Downlink, host.PodUplink, host.PodDownlink} {
+			if row != snapshot.None && next.IsDerived(row) {
+				derived[names.LinkName(row)] = true
+			}
+		}
+	}
+	sums := slices.Sorted(maps.Keys(derived))
+	const meaning = "traffic within the rack counts, and without --derived-links the evictor moves no pod off; report counters of the switch"
+	switch len(sums) {
+	case 0:
+	case 1:
+		c.add(Note, "links", "%s is the sum of its nodes: %s", sums[0], meaning)
+	default:
+		c.add(Note, "links", "%s and %d more are sums of their nodes: %s", sums[0], len(sums)-1, meaning)
 	}
 }
 
@@ -210,8 +231,11 @@ func (c *Check) checkPods(ctx context.Context, from *Sources, pods []*corev1.Pod
 		known, len(pods), measured, migratable)
 }
 
-// checkSchedulers counts the pods with a declared peak that a scheduler without the plugins places.
+// checkSchedulers counts the pods with a declared peak that a scheduler without the plugins places. Without names, all have them.
 func (c *Check) checkSchedulers(pods []*corev1.Pod, ours []string) {
+	if ours == nil {
+		return
+	}
 	var others []string
 	for _, pod := range pods {
 		_, egress := pod.Annotations[demand.PeakEgress]
@@ -312,7 +336,7 @@ func (c *Check) checkEvictor(ctx context.Context, from *Sources, namespace, name
 		state, err := evictor.StateOf(read)
 		switch {
 		case err != nil:
-			c.add(Wrong, "evictor", "%s", err)
+			c.add(Wrong, "evictor", "configmap %s/%s: %s", namespace, name, err)
 		case state.IsStopped:
 			c.add(Note, "evictor", "stopped by the annotation %s of configmap %s/%s", evictor.StopAnnotation, namespace, name)
 		default:

@@ -75,7 +75,7 @@ type options struct {
 	// secret is the token without a file.
 	secret, output string
 	timeout        time.Duration
-	// nodes and limit are flags of `top`; evictor and scheduler are flags of `check`.
+	// nodes and limit are flags of `top`; evictor and scheduler are flags of `explain`, `hotspots` and `check`.
 	nodes              bool
 	limit              int
 	evictor, scheduler string
@@ -213,12 +213,39 @@ func (c command) execute(
 func (o *options) settings() snapshot.Settings {
 	settings := snapshot.Settings{
 		Controllers: strings.Split(o.controllers, ","), TokenFile: o.token, AuthorityFile: o.authority,
-		Deadline: o.timeout / wholeDeadlines, MaxAge: time.Hour,
+		Deadline: o.timeout / wholeDeadlines, MaxAge: time.Hour, Windows: true,
 	}
 	if o.token == "" {
 		settings.BearerToken = o.secret
 	}
 	return settings
+}
+
+// evictorFlags adds the flags about the evictor.
+func evictorFlags(set *flag.FlagSet, o *options) {
+	set.StringVar(&o.scheduler, "scheduler", "leeward-scheduler",
+		"`name` of the scheduler with the plugins, or several with commas; "+everyScheduler+" for all")
+	set.StringVar(&o.evictor, "evictor", "leeward/leeward-evictor", "`namespace/name` of the evictor's ConfigMap")
+}
+
+// everyScheduler stands for all schedulers.
+const everyScheduler = "*"
+
+// schedulers returns the names of the schedulers with the plugins, nil for all.
+func (o *options) schedulers() []string {
+	if o.scheduler == everyScheduler {
+		return nil
+	}
+	return strings.Split(o.scheduler, ",")
+}
+
+// evictorName returns the namespace and the name of the evictor's ConfigMap.
+func (o *options) evictorName() (namespace, name string, err error) {
+	namespace, name, found := strings.Cut(o.evictor, "/")
+	if !found || namespace == "" || name == "" {
+		return "", "", usage("--evictor: %q: expected NAMESPACE/NAME", o.evictor)
+	}
+	return namespace, name, nil
 }
 
 func write(to io.Writer, result record, output string) error {

@@ -64,6 +64,10 @@ func handler(texts map[string]string) http.Handler {
 	network := fake.Tree(0, 2, 1)
 	network.Time = time.Now().UTC()
 	network.Link("r0:uplink").Measured = 36e9
+	// The racks of the answers say the same.
+	network.Link("r0:uplink").Derived = strings.Contains(texts["/v1/racks"], `"derived": true`)
+	network.Link("r0:downlink").Derived = network.Link("r0:uplink").Derived
+	network.Windows = true
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		if request.URL.Path == "/v1/snapshot" {
 			_, _ = writer.Write(network.Whole())

@@ -18,11 +18,13 @@ import (
 	"leeward.dev/kubernetes/networkload"
 	"leeward.dev/kubernetes/placements"
 	"leeward.dev/kubernetes/score"
+	"leeward.dev/kubernetes/snapshot"
 )
 
 var explainCommand = command{
 	name: "explain", arguments: " pod/NAME", summary: "The demand of a pod, the links of its node, and why it may move or stays.",
 	examples: []string{"explain pod/web-0", "explain pod/shop/web-0", "explain pod/web-0 -n shop -o json"},
+	flags:    evictorFlags,
 	run:      explain,
 }
 
@@ -46,11 +48,25 @@ type Explanation struct {
 	// Budget is the PodDisruptionBudget of the pod, and Disruptions the number that it allows now.
 	Budget      string `json:"disruption_budget,omitempty"`
 	Disruptions *int32 `json:"disruptions_allowed,omitempty"`
+	// Evictor is the state of the evictor, nil for a pod without a node.
+	Evictor *EvictorState `json:"evictor,omitempty"`
 	// Candidates has the node of the pod, with loads that contain its traffic. For a pod without a node it has the nodes with
 	// the highest scores, with the pod.
 	Candidates []Candidate `json:"candidates"`
 	// Events are those of Leeward on the pod, the latest last.
 	Events []Event `json:"events,omitempty"`
+}
+
+// EvictorState is what the evictor remembers about a pod, by the records in its ConfigMap.
+type EvictorState struct {
+	// Stopped is true if the annotation stops all evictions.
+	Stopped bool `json:"stopped"`
+	// InHour is the number of evictions in the last hour, and HourlyBudget the largest one.
+	InHour       int `json:"evictions_in_hour"`
+	HourlyBudget int `json:"hourly_budget"`
+	// RackCools and WorkloadCools are the seconds for which no pod leaves the rack of the pod, and none of its workload.
+	RackCools     float64 `json:"rack_cools_s"`
+	WorkloadCools float64 `json:"workload_cools_s"`
 }
 
 // Demand is a peak rate in bit/s and its source.
@@ -119,7 +135,7 @@ func explain(ctx context.Context, from *Sources, o *options) (record, error) {
 	if invalid != nil {
 		result.Problems = strings.Split(invalid.Error(), "\n")
 	}
-	if err := result.addBudget(ctx, from, view, pod); err != nil {
+	if err := result.addEvictor(ctx, from, view, pod, o, needs.IsKnown()); err != nil {
 		return nil, err
 	}
 	if err := result.addCandidates(ctx, from, view, needs); err != nil {
@@ -145,28 +161,53 @@ func podName(argument, namespace string) (string, string, error) {
 	return namespace, parts[0], nil
 }
 
-// addBudget adds the disruption budget, and the reason for which the evictor leaves the pod.
-func (e *Explanation) addBudget(ctx context.Context, from *Sources, view *placements.View, pod *corev1.Pod) error {
+// addEvictor adds the disruption budget, the state of the evictor, and the reason for which the evictor leaves the pod.
+func (e *Explanation) addEvictor(
+	ctx context.Context, from *Sources, view *placements.View, pod *corev1.Pod, o *options, isKnown bool,
+) error {
 	budgets, err := from.budgets(ctx)
 	if err != nil {
 		return err
 	}
-	cluster := evictor.Cluster{Pods: []*corev1.Pod{pod}, Budgets: budgets}
-	places := cluster.Places(view.Snapshot().Names().RackOf, nil)
+	state, problem, err := from.evictorState(ctx, o)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		e.Problems = append(e.Problems, problem)
+	}
+	network := view.Snapshot()
+	cluster := evictor.Cluster{Pods: []*corev1.Pod{pod}, Budgets: budgets, Schedulers: o.schedulers()}
+	places := cluster.Places(network.Names().RackOf, nil)
 	if len(places.Pods) == 0 {
 		// A pod without a node cannot leave one.
 		e.Stays = string(evictor.NotRunning)
 		return nil
 	}
-	own := places.Pods[0]
-	e.Rack, e.Stays, e.Budget = own.Rack, string(own.Stays), own.Budget
+	own := &places.Pods[0]
+	e.Rack, e.Budget = own.Rack, own.Budget
 	if allowed, ok := places.Disruptions[own.Budget]; ok {
 		e.Disruptions = &allowed
-		if e.Stays == "" && allowed <= 0 {
-			e.Stays = string(evictor.BudgetSpent)
-		}
 	}
+	rackCools, workloadCools := state.Cooldowns(own, from.Now)
+	e.Evictor = &EvictorState{
+		Stopped: state.IsStopped, InHour: state.InHour(from.Now), HourlyBudget: state.Settings.HourlyBudget,
+		RackCools: rackCools.Seconds(), WorkloadCools: workloadCools.Seconds(),
+	}
+	judge := evictor.NewJudge(state, places, from.Now)
+	e.Stays = string(judge.Stays(own, isKnown, linksAreDerived(network, e.Node)))
 	return nil
+}
+
+// linksAreDerived returns true if the rack of a node has links, and the load of each is the sum of its nodes.
+func linksAreDerived(network *snapshot.Snapshot, node string) bool {
+	host := network.Names().Host(node)
+	if host == snapshot.None {
+		return false
+	}
+	links := network.Names().HostLinks()[host]
+	return links.Uplink != snapshot.None && links.Downlink != snapshot.None &&
+		network.IsDerived(links.Uplink) && network.IsDerived(links.Downlink)
 }
 
 func (e *Explanation) addCandidates(ctx context.Context, from *Sources, view *placements.View, needs demand.Demand) error {
@@ -251,6 +292,21 @@ func (e *Explanation) table(to io.Writer) {
 	}
 	if e.Budget != "" {
 		lines = append(lines, []string{"Disruption budget", fmt.Sprintf("%s allows %d now", e.Budget, *e.Disruptions)})
+	}
+	if state := e.Evictor; state != nil {
+		spent := fmt.Sprintf("%d of %d in the last hour", state.InHour, state.HourlyBudget)
+		if state.Stopped {
+			spent += "; stopped by the annotation " + evictor.StopAnnotation
+		}
+		lines = append(lines, []string{"Evictions", spent})
+		for _, cooldown := range []struct {
+			name    string
+			seconds float64
+		}{{"Rack cools for", state.RackCools}, {"Workload cools for", state.WorkloadCools}} {
+			if cooldown.seconds > 0 {
+				lines = append(lines, []string{cooldown.name, age(cooldown.seconds)})
+			}
+		}
 	}
 	for _, problem := range e.Problems {
 		lines = append(lines, []string{"Problem", problem})

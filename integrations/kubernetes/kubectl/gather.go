@@ -104,9 +104,29 @@ func (s *Sources) matrices(ctx context.Context) ([]*v1alpha1.TrafficMatrix, erro
 	return all, err
 }
 
+// evictorState requests the state of the evictor. One that has written nothing has the default limits. If the state cannot be read,
+// these count too, and the problem says so.
+func (s *Sources) evictorState(ctx context.Context, o *options) (state evictor.State, problem string, err error) {
+	namespace, name, err := o.evictorName()
+	if err != nil {
+		return state, "", err
+	}
+	read, err := s.Kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		read, err = nil, nil
+	}
+	if err == nil {
+		if state, err = evictor.StateOf(read); err == nil {
+			return state, "", nil
+		}
+	}
+	problem = fmt.Sprintf("without cooldowns and the budget of the hour: configmap %s/%s of --evictor: %s", namespace, name, err)
+	return evictor.State{Settings: evictor.DefaultSettings()}, problem, nil
+}
+
 // places requests the pods, nodes and budgets of the cluster, with racks as the service knows them.
-func (s *Sources) places(ctx context.Context, names *snapshot.Names) (evictor.Places, error) {
-	var cluster evictor.Cluster
+func (s *Sources) places(ctx context.Context, names *snapshot.Names, schedulers []string) (evictor.Places, error) {
+	cluster := evictor.Cluster{Schedulers: schedulers}
 	var err error
 	if cluster.Pods, err = s.pods(ctx); err != nil {
 		return evictor.Places{}, err

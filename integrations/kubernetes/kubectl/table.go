@@ -22,6 +22,17 @@ func rows(to io.Writer, header string, lines [][]string) {
 // none stands for an unknown or missing value in tables.
 const none = "-"
 
+// sumNote explains the mark of links without a counter.
+const sumNote = "* the sum of the nodes, since the link has no counter: traffic within the rack counts\n"
+
+// marked returns a text, with a mark if it is about a link whose load is a sum.
+func marked(text string, isSum bool) string {
+	if isSum {
+		return text + "*"
+	}
+	return text
+}
+
 // percent returns a share as text.
 func percent(share *float64) string {
 	if share == nil || math.IsNaN(*share) {

@@ -47,6 +47,8 @@ type Direction struct {
 	Measured    *float64 `json:"measured_bps"`
 	Utilization *float64 `json:"utilization"`
 	HotSince    *string  `json:"hot_since"`
+	// Derived is true if the load is the sum of the nodes below, with traffic within the rack.
+	Derived bool `json:"derived"`
 }
 
 func directionOf(link *httpapi.Link) Direction {
@@ -55,6 +57,7 @@ func directionOf(link *httpapi.Link) Direction {
 	}
 	return Direction{
 		Link: link.Link, Capacity: link.Capacity, Measured: link.Measured, Utilization: link.Utilization, HotSince: link.HotSince,
+		Derived: link.Derived,
 	}
 }
 
@@ -109,6 +112,11 @@ func (t TopItem) fullness() float64 {
 	return fullest
 }
 
+// load returns the utilization, with a mark if it is a sum.
+func (d Direction) load() string {
+	return marked(percent(d.Utilization), d.Derived && d.Utilization != nil)
+}
+
 func (d Direction) hot() string {
 	if d.HotSince == nil {
 		return none
@@ -122,7 +130,9 @@ func (t *Top) table(to io.Writer) {
 		header = "NODE, RACK, OUT, IN, CAPACITY, OUT HOT SINCE, IN HOT SINCE"
 	}
 	var lines [][]string
+	derived := false
 	for _, item := range t.Items {
+		derived = derived || item.Out.Derived || item.In.Derived
 		second := strconv.Itoa(item.Nodes)
 		if t.Of == "nodes" {
 			second = word(item.Rack)
@@ -132,12 +142,15 @@ func (t *Top) table(to io.Writer) {
 			capacity += ", " + rate(item.In.Capacity)
 		}
 		lines = append(lines, []string{
-			item.Name, second, percent(item.Out.Utilization), percent(item.In.Utilization), capacity, item.Out.hot(),
+			item.Name, second, item.Out.load(), item.In.load(), capacity, item.Out.hot(),
 			item.In.hot(),
 		})
 	}
 	rows(to, header, lines)
 	if len(t.Items) < t.Total {
 		_, _ = io.WriteString(to, "... "+strconv.Itoa(t.Total-len(t.Items))+" more; --limit 0 lists all\n")
+	}
+	if derived {
+		_, _ = io.WriteString(to, sumNote)
 	}
 }
