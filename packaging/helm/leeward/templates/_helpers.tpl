@@ -30,6 +30,9 @@ labels:
 {{- end -}}
 
 {{- define "leeward.image" -}}
+{{- if and (eq .root.Values.image.repository "localhost") (not .root.Values.image.onNodes) }}
+{{- fail "image.repository: localhost: no registry. Push the images with `make kubernetes-push IMAGE_REPOSITORY=registry.example.com/leeward` and set image.repository to that name, or set image.onNodes=true if every node has the images" }}
+{{- end -}}
 image: {{ printf "%s/%s:%s" .root.Values.image.repository .image (.root.Values.image.tag | default .root.Chart.AppVersion) }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 {{- end -}}
