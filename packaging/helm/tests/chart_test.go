@@ -49,7 +49,13 @@ func files(t *testing.T, values string) map[string]string {
 	return rendered
 }
 
-func render(values string) (map[string]string, error) {
+// localImages are images that no registry has. Values that say nothing about images have these.
+var localImages = map[string]any{"onNodes": true}
+
+func render(values string) (map[string]string, error) { return renderBeside(nil, values) }
+
+// renderBeside renders the chart with values, beside the objects of a cluster; nil for an empty one.
+func renderBeside(cluster engine.ClientProvider, values string) (map[string]string, error) {
 	loaded, err := loader.Load(chart)
 	if err != nil {
 		return nil, err
@@ -58,11 +64,17 @@ func render(values string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := given["image"]; !ok {
+		given["image"] = maps.Clone(localImages)
+	}
 	all, err := util.ToRenderValues(loaded, given, common.ReleaseOptions{
 		Name: "leeward", Namespace: "network", Revision: 1, IsInstall: true,
 	}, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
+	}
+	if cluster != nil {
+		return engine.RenderWithClientProvider(loaded, all, cluster)
 	}
 	return engine.Render(loaded, all)
 }
@@ -70,9 +82,14 @@ func render(values string) (map[string]string, error) {
 // objects returns all rendered objects. An unknown field is an error, as with `kubectl apply --validate=strict`.
 func objects(t *testing.T, values string) []runtime.Object {
 	t.Helper()
+	return decode(t, files(t, values))
+}
+
+// decode returns the objects in rendered files.
+func decode(t *testing.T, rendered map[string]string) []runtime.Object {
+	t.Helper()
 	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	var result []runtime.Object
-	rendered := files(t, values)
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
 		if !strings.HasSuffix(name, ".yaml") {
 			continue

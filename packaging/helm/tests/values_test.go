@@ -22,6 +22,11 @@ func TestUnknownAndInvalidValuesAreRejected(t *testing.T) {
 		"{networkPolicy: {apiServerPorts: []}}":    "apiServerPorts",
 		"{tls: {mode: existing}}":                  "tls.existingSecret",
 		"{agents: {enabled: false}}":               "agents",
+		"{image: {}}":                              "image.onNodes=true",
+		"{image: {repository: localhost}}":         "make kubernetes-push IMAGE_REPOSITORY=",
+		"{image: {onNodes: 1}}":                    "onNodes",
+		"{evictor: {derivedLinks: 1}}":             "derivedLinks",
+		"{evictor: {schedulers: [\"a,b\"]}}":       "schedulers",
 		"{scheduler: {matrixWait: x}}":             "matrixWait",
 		"{scheduler: {matrixWait: 2m}}":            "matrixWait",
 		"{scheduler: {matrixWait: 60001ms}}":       "matrixWait",
@@ -126,11 +131,66 @@ func TestTheControllerHasConnectionsForAllAgents(t *testing.T) {
 func TestTheControllerLearnsLostCapacityByAValue(t *testing.T) {
 	for values, expected := range map[string]string{
 		"": "leeward", "{controller: {learnCapacity: true}}": "leeward:learn_capacity=true",
-		"{controller: {learnCapacity: true, settings: {policies: {tasks: utp}}}}": "utp",
+		"{controller: {learnCapacity: true, settings: {policies: {tasks: borg}}}}": "borg",
+		"{controller: {learnCapacity: true, settings: {policies: {tasks: utp}}}}":  "utp:host_balance=true:learn_capacity=true",
 	} {
 		policies, _ := settings(t, values)["policies"].(map[string]any)
 		if policies["tasks"] != expected || policies["replicas"] != "sinbad" {
 			t.Errorf("%s: %v", values, policies)
+		}
+	}
+}
+
+func TestUTPKeepsTheBalanceOfHostsUnlessItHasSettings(t *testing.T) {
+	for tasks, expected := range map[string]string{
+		"utp": "utp:host_balance=true", "utp-proactive": "utp-proactive:host_balance=true", "utp-reactive": "utp-reactive",
+		"utp:host_balance=false": "utp:host_balance=false", "{utp: {step: 0.1}}": "map[utp:map[step:0.1]]",
+	} {
+		policies, _ := settings(t, "{controller: {settings: {policies: {tasks: "+tasks+"}}}}")["policies"].(map[string]any)
+		if fmt.Sprint(policies["tasks"]) != expected {
+			t.Errorf("%s: %v", tasks, policies)
+		}
+	}
+}
+
+// One interval of a second is no reason to move pods.
+func TestMovesOfTheControllerTakeMinutesAtAnyInterval(t *testing.T) {
+	for values, expected := range map[string][2]string{
+		"": {"300", "600"}, "{controller: {interval: 10s}}": {"30", "60"}, "{controller: {interval: 1m30s}}": {"3", "6"},
+		"{controller: {interval: 500ms}}": {"600", "1200"}, "{controller: {interval: 20m}}": {"1", "1"},
+		"{controller: {settings: {moves: {windows: 7, timeout: 1min}}}}": {"7", "600"},
+	} {
+		moves, _ := settings(t, values)["moves"].(map[string]any)
+		if fmt.Sprint(moves["windows"]) != expected[0] || fmt.Sprint(moves["cooldown"]) != expected[1] {
+			t.Errorf("%s: %v", values, moves)
+		}
+	}
+}
+
+func TestTheEvictorLeavesPodsOfOtherSchedulersAndLinksThatAreSumsUnlessTheValuesSayOtherwise(t *testing.T) {
+	for values, expected := range map[string][]string{
+		"":                                {"--schedulers=leeward-scheduler"},
+		"{scheduler: {name: network}}":    {"--schedulers=network"},
+		"{evictor: {schedulers: [a, b]}}": {"--schedulers=a,b"},
+		"{evictor: {schedulers: [\"*\"], derivedLinks: true}}": {"--schedulers=*", "--derived-links"},
+	} {
+		arguments := templates(objects(t, values))["evictor"].Spec.Containers[0].Args
+		ours := slices.DeleteFunc(slices.Clone(arguments), func(argument string) bool {
+			return !strings.HasPrefix(argument, "--schedulers") && !strings.HasPrefix(argument, "--derived-links")
+		})
+		if !slices.Equal(ours, expected) {
+			t.Errorf("%s: %v", values, arguments)
+		}
+	}
+}
+
+func TestTheNotesSayThatTheEvictorNeedsCountersOfSwitches(t *testing.T) {
+	for values, expected := range map[string]bool{
+		"": true, "{evictor: {mode: evict}}": true, "{evictor: {derivedLinks: true}}": false, "{evictor: {enabled: false}}": false,
+		"{controller: {settings: {telemetry: {prometheus: {url: \"http://prometheus:9090\", map: map.yaml}}}}}": false,
+	} {
+		if notes := files(t, values)["leeward/templates/NOTES.txt"]; strings.Contains(notes, "With agents alone it moves nothing") != expected {
+			t.Errorf("%s: %s", values, notes)
 		}
 	}
 }
