@@ -33,7 +33,7 @@ type Evictor struct {
 }
 
 // StartEvictor starts an evictor, and returns the function that stops it. It waits until the evictor knows all pods. As the
-// program of the evictor, it takes the means of windows from snapshots that have them.
+// program of the evictor, it takes the means of windows from snapshots that have them. Pods of every scheduler may leave.
 func (c *ControlPlane) StartEvictor(ctx context.Context, e Evictor) (stop func(), err error) {
 	e.Snapshots.Windows = true
 	client, err := snapshot.NewClient(e.Snapshots)
