@@ -139,6 +139,40 @@ func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t 
 	}
 }
 
+func TestTheRealServiceSaysWhichLoadsAreSumsUntilTheLinkReportsItself(t *testing.T) {
+	live := startLive(t, service.Small)
+	client, err := snapshot.NewClient(live.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	var links []map[string]any
+	for host := range 4 {
+		for _, direction := range []string{"egress", "ingress"} {
+			links = append(links, map[string]any{"link": fmt.Sprintf("r0h%d:%s", host, direction), "load_bps": 100_000_000})
+		}
+	}
+	live.post("/v1/reports", map[string]any{
+		"from": now.Add(-20 * time.Second).Format(time.RFC3339Nano), "until": now.Add(-10 * time.Second).Format(time.RFC3339Nano), "links": links,
+	})
+	sums, err := client.Get(t.Context(), nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uplink, host := sums.Names().Link("r0:uplink"), sums.Names().Link("r0h0:egress")
+	if !sums.HasWindows() {
+		t.Skip("this service has no last windows")
+	}
+	if !sums.IsDerived(uplink) || sums.IsDerived(host) || sums.Latest()[uplink] != 400_000_000 {
+		t.Errorf("sum %v, host %v, load %d", sums.IsDerived(uplink), sums.IsDerived(host), sums.Latest()[uplink])
+	}
+	live.report(now, 100_000_000, 300_000_000)
+	counted, err := client.Get(t.Context(), sums, false)
+	if err != nil || !counted.IsDifference() || counted.IsDerived(uplink) || counted.Latest()[uplink] != 300_000_000 {
+		t.Errorf("%v: sum %v, load %d", err, counted.IsDerived(uplink), counted.Latest()[uplink])
+	}
+}
+
 func TestAMoveThatTheRealServiceAdvisesIsCarriedOutAndAnswered(t *testing.T) {
 	// All its hosts are nodes of the world.
 	live := startLive(t, "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\nrack_link: 2Gbps\n", "--moves", "utp-reactive")
