@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -47,6 +48,7 @@ const (
 	AdoptHost  Kind = "adopt_host"
 	SetNIC     Kind = "set_nic"
 	SetLink    Kind = "set_rack_link"
+	SetRoom    Kind = "set_room"
 	SetTaints  Kind = "set_taints"
 	Drain      Kind = "drain"
 )
@@ -65,7 +67,7 @@ const (
 
 // Changes and Findings list all kinds.
 var (
-	Changes  = [...]Kind{AddHost, RemoveHost, MoveHost, AdoptHost, SetNIC, SetLink, SetTaints, Drain}
+	Changes  = [...]Kind{AddHost, RemoveHost, MoveHost, AdoptHost, SetNIC, SetLink, SetRoom, SetTaints, Drain}
 	Findings = [...]Kind{NoRack, InvalidRack, OtherRack, NoNode, InvalidAnnotation, ManyTags, ManyRemovals, LastHost}
 )
 
@@ -135,6 +137,7 @@ func (p *plan) find(kind Kind, object, format string, arguments ...any) {
 func (p *plan) place(node *corev1.Node) {
 	present := p.file.places[node.Name]
 	known := present.host
+	isNew := known == nil
 	wanted, label := RackOf(node)
 	switch {
 	case wanted == "":
@@ -167,6 +170,7 @@ func (p *plan) place(node *corev1.Node) {
 		p.move(present, wanted)
 	}
 	p.setNIC(node, known)
+	p.setRoom(node, known, isNew)
 	p.setTaints(node, known)
 	link, err := rateOf(node, RackLink)
 	if err != nil {
@@ -224,6 +228,36 @@ func (p *plan) setNIC(node *corev1.Node, known *host) {
 		from = writeRate(present)
 	}
 	p.change(SetNIC, node.Name, "from %s to %s", from, writeRate(wanted))
+}
+
+// setRoom sets the processors and the memory of a host to what its node has for pods. Without them, the service would place a whole
+// app on one host. A node that does not say them leaves those of the file.
+func (p *plan) setRoom(node *corev1.Node, known *host, isNew bool) {
+	var changed []string
+	for _, each := range roomOf(node) {
+		if present := known.fields[each.field]; present != each.text {
+			known.fields[each.field] = each.text
+			changed = append(changed, each.field+": "+each.text)
+		}
+	}
+	if len(changed) > 0 && !isNew {
+		p.change(SetRoom, node.Name, "to %s", strings.Join(changed, ", "))
+	}
+}
+
+// amount is a resource of a host, as the cluster file has it.
+type amount struct{ field, text string }
+
+// roomOf returns the processors and the memory that a node has for pods, as far as it says them. Memory is in whole MiB.
+func roomOf(node *corev1.Node) []amount {
+	var room []amount
+	if cpus := node.Status.Allocatable.Cpu().MilliValue(); cpus > 0 {
+		room = append(room, amount{"cpus", fmt.Sprintf("%dm", cpus)})
+	}
+	if mebibytes := node.Status.Allocatable.Memory().Value() >> 20; mebibytes > 0 {
+		room = append(room, amount{"memory", fmt.Sprintf("%dMiB", mebibytes)})
+	}
+	return room
 }
 
 func (p *plan) setTaints(node *corev1.Node, known *host) {

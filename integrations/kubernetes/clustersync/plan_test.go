@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -86,6 +87,37 @@ func TestNodesBecomeHostsOfTheRacksOfTheirLabels(t *testing.T) {
 	}
 	if got := kinds(result.Findings); !slices.Equal(got, []string{"host_without_node r0h0", "host_without_node r1h0"}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// roomy returns a node with processors and memory for pods.
+func roomy(name, rack, cpus, memory string) *corev1.Node {
+	n := node(name, rack)
+	n.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourceMemory: resource.MustParse(memory),
+	}
+	return n
+}
+
+func TestHostsHaveTheProcessorsAndTheMemoryThatTheirNodesHaveForPods(t *testing.T) {
+	result := mustPlan(t, compact, DefaultSettings(), nil, roomy("n1", "r0", "7910m", "31Gi"))
+	host := `{"cpus":"7910m","labels":{"managed-by":"kubernetes"},"memory":"31744MiB","name":"n1"}`
+	if text := encoded(t, result.Racks); !strings.Contains(text, host) {
+		t.Errorf("%s", text)
+	}
+	if got := kinds(result.Changes); !slices.Equal(got, []string{"add_host n1"}) {
+		t.Errorf("%v", got)
+	}
+	of := `{"racks": [{"name": "r0", "hosts": [` + host + `, {"name": "own", "cpus": 4}]}]}`
+	if same := mustPlan(t, of, DefaultSettings(), nil, roomy("n1", "r0", "7910m", "31Gi")); len(same.Changes) > 0 {
+		t.Errorf("in step: %v", same.Changes)
+	}
+	less := mustPlan(t, of, DefaultSettings(), nil, roomy("n1", "r0", "7", "31Gi"), roomy("own", "r0", "9", "1Gi"))
+	if got := less.Changes; len(got) != 1 || got[0] != (Difference{SetRoom, "n1", "to cpus: 7000m"}) {
+		t.Errorf("only of hosts that the sync manages: %v", got)
+	}
+	if silent := mustPlan(t, of, DefaultSettings(), nil, node("n1", "r0")); len(silent.Changes) > 0 {
+		t.Errorf("a node without resources: %v", silent.Changes)
 	}
 }
 
